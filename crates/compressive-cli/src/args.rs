@@ -1,0 +1,299 @@
+//! The command line: every command and flag, with the words `--help` shows.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use compressive::design::{LawChoice, Task};
+use compressive::scale::ScaleRule;
+
+/// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
+#[derive(Parser)]
+#[command(name = "compressive", version, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Choose a sketch's recipe from a sample of the data and write it as a spec
+    Design(DesignArgs),
+    /// Sketch every row of a table, file, folder or stream
+    Sketch(SketchArgs),
+    /// Add sketches of one spec: the exact sketch of all their rows
+    Merge(MergeArgs),
+    /// Take the rows of one sketch out of another, exactly
+    Subtract(SubtractArgs),
+    /// Show what a sketch or spec holds
+    Inspect(InspectArgs),
+    /// Tell whether two sketches come from the same distribution
+    Compare(CompareArgs),
+    /// Make a million rows, sketch them, and show what a sketch can do
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionArgs),
+}
+
+/// The data, and how to read them.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Data")]
+pub struct DataArgs {
+    /// Files, globs, folders, or - for standard input: CSV (also .gz), Parquet, .npy, Arrow IPC
+    #[arg(required = true, value_name = "DATA")]
+    pub data: Vec<String>,
+    /// Use these columns, in this order [default: every numeric column]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,..")]
+    pub columns: Option<Vec<String>>,
+    /// Leave these columns out
+    #[arg(long, value_delimiter = ',', value_name = "A,B,..")]
+    pub exclude: Vec<String>,
+    /// The text files have no header line [default: look]
+    #[arg(long, conflicts_with = "header")]
+    pub no_header: bool,
+    /// The text files have a header line [default: look]
+    #[arg(long)]
+    pub header: bool,
+    /// Field delimiter of text files, one character or "tab" [default: look]
+    #[arg(long, value_parser = parse_delimiter, value_name = "CHAR")]
+    pub delimiter: Option<u8>,
+    /// Leave out and count rows with missing or malformed values, instead of stopping at the first
+    #[arg(long)]
+    pub skip_bad_rows: bool,
+    /// Print nothing but errors and the result
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How the recipe is chosen.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Recipe")]
+#[group(id = "design", multiple = true)]
+pub struct RecipeArgs {
+    /// What will be learned; sets the sketch size [default: kmeans]
+    #[arg(long, value_enum)]
+    pub task: Option<TaskArg>,
+    /// Number of clusters or components the sketch should carry [default: 10]
+    #[arg(short, value_name = "K")]
+    pub k: Option<usize>,
+    /// Number of frequencies m [default: 10 per parameter of the task up to 1000, then 5]
+    #[arg(long, value_name = "M")]
+    pub size: Option<usize>,
+    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture [default: adapted-radius]
+    #[arg(long, value_name = "NAME")]
+    pub law: Option<LawChoice>,
+    /// Scale of the law: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
+    #[arg(long, value_name = "RULE")]
+    pub scale: Option<ScaleRule>,
+    /// The feature that is summed [default: fourier]
+    #[arg(long, value_enum)]
+    pub feature: Option<FeatureArg>,
+    /// JSON array with one period of the feature, for --feature periodic
+    #[arg(long, value_name = "FILE")]
+    pub table: Option<PathBuf>,
+    /// Add a random phase to each frequency [default: yes, except for fourier]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub dither: Option<bool>,
+    /// Remove correlations between the columns, too
+    #[arg(long)]
+    pub whiten: bool,
+    /// Fast structured frequencies [default: where they win, from about 45 columns on]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub structured: Option<bool>,
+    /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the sample's range]
+    #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
+    pub bounds: Vec<String>,
+    /// Seed of the random frequencies [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Rows sampled to choose the recipe [default: 10000]
+    #[arg(long, value_name = "ROWS")]
+    pub pilot: Option<usize>,
+}
+
+#[derive(Args)]
+pub struct DesignArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Where to write the spec
+    #[arg(short, long, value_name = "SPEC.json")]
+    pub output: PathBuf,
+    /// Print what was chosen as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct SketchArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Use the recipe of this spec (or of this sketch) instead of choosing one
+    #[arg(long, value_name = "SPEC", conflicts_with = "design")]
+    pub spec: Option<PathBuf>,
+    /// Where to write the sketch; with --by a folder, or a name with {} for the value
+    #[arg(short, long, value_name = "OUT.sketch")]
+    pub output: PathBuf,
+    /// Make one sketch for each distinct value of this column
+    #[arg(long, value_name = "COLUMN")]
+    pub by: Option<String>,
+    /// Most distinct values that --by accepts
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "by")]
+    pub max_groups: usize,
+    /// Count each row this many times
+    #[arg(long, value_name = "COLUMN")]
+    pub weights: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Rows per chunk; changes speed and memory, never the result
+    #[arg(long, value_name = "ROWS", default_value_t = 4096, value_parser = parse_positive)]
+    pub chunk: usize,
+    /// Kernel to use: scalar, avx2, avx512, neon; all give the same bytes [default: the fastest here]
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub backend: Option<String>,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct MergeArgs {
+    /// The sketches to add
+    #[arg(required = true, num_args = 1.., value_name = "SKETCH")]
+    pub sketches: Vec<PathBuf>,
+    /// Where to write their sum
+    #[arg(short, long, value_name = "OUT.sketch")]
+    pub output: PathBuf,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct SubtractArgs {
+    /// The sketch of all rows
+    #[arg(value_name = "WHOLE")]
+    pub whole: PathBuf,
+    /// The sketch of the rows to take out
+    #[arg(value_name = "PART")]
+    pub part: PathBuf,
+    /// Where to write the sketch of the remaining rows
+    #[arg(short, long, value_name = "OUT.sketch")]
+    pub output: PathBuf,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct InspectArgs {
+    /// A sketch, or a spec
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// With --json: list the frequencies, in radians per working unit, and last in each row the dither in radians
+    #[arg(long, requires = "json")]
+    pub frequencies: bool,
+    /// Print the spec alone, ready for `sketch --spec`
+    #[arg(long, conflicts_with = "json")]
+    pub spec: bool,
+}
+
+#[derive(Args)]
+pub struct CompareArgs {
+    /// One sketch
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// Another of the same spec
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct DemoArgs {
+    /// Rows to make
+    #[arg(long, default_value_t = 1_000_000, value_parser = parse_positive)]
+    pub rows: usize,
+    /// Keep the data and the sketches in this folder
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum, action = ArgAction::Set)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TaskArg {
+    /// k centroids
+    Kmeans,
+    /// A mixture of k Gaussians
+    Gmm,
+}
+
+impl From<TaskArg> for Task {
+    fn from(task: TaskArg) -> Task {
+        match task {
+            TaskArg::Kmeans => Task::Kmeans,
+            TaskArg::Gmm => Task::Gmm,
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum FeatureArg {
+    /// Cosine and sine: the most accurate
+    Fourier,
+    /// Their signs: two bits a reading
+    OneBit,
+    /// The phase itself, wrapped
+    Sawtooth,
+    /// The cosine alone
+    Cosine,
+    /// Any periodic function, given by --table
+    Periodic,
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "tab" | "\\t" => Ok(b'\t'),
+        _ if text.len() == 1 && text != "\"" => Ok(text.as_bytes()[0]),
+        _ => Err("give one character other than a quote, or tab".into()),
+    }
+}
+
+fn parse_positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "give a whole number of at least 1".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_spec_excludes_the_flags_that_would_choose_one() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|_| ());
+        assert!(parse("compressive sketch d.csv -o s --spec a.json").is_ok());
+        assert!(parse("compressive sketch d.csv -o s --spec a.json --size 5").is_err());
+        assert!(parse("compressive sketch d.csv -o s --spec a.json --whiten").is_err());
+        assert!(parse("compressive sketch d.csv -o s --bounds -1:1 --structured --dither false").is_ok());
+        assert!(parse("compressive sketch d.csv -o s --threads 0").is_err());
+    }
+}

@@ -1,0 +1,146 @@
+//! `inspect`: what a person wants to know about a sketch or a spec.
+
+use anyhow::Result;
+use compressive::{Feature, Sketch, SketchSpec};
+use serde_json::json;
+
+use super::{read, read_sketch, read_spec};
+use crate::args::InspectArgs;
+use crate::output::{self, bytes, count, number, plot};
+
+/// Shows a sketch, or a spec.
+pub fn run(args: &InspectArgs) -> Result<()> {
+    let bytes = read(&args.file)?;
+    if args.spec {
+        return output::print(&format!("{}\n", read_spec(&args.file)?.to_json_pretty()));
+    }
+    let sketch = if super::looks_like_json(&bytes) { None } else { Some(read_sketch(&args.file)?) };
+    let spec = match &sketch {
+        Some(sketch) => sketch.spec().clone(),
+        None => read_spec(&args.file)?,
+    };
+    if args.json {
+        return output::print_json(&report(spec, sketch.as_ref(), bytes.len(), args.frequencies)?);
+    }
+    match &sketch {
+        Some(sketch) => output::print(&describe(sketch, bytes.len())?),
+        None => output::print(&describe_spec(&spec)),
+    }
+}
+
+fn report(
+    spec: SketchSpec,
+    sketch: Option<&Sketch>,
+    size: usize,
+    frequencies: bool,
+) -> Result<serde_json::Value> {
+    let mut report = json!({
+        "kind": if sketch.is_some() { "sketch" } else { "spec" }, "fingerprint": spec.fingerprint(),
+        "sketch_len": spec.sketch_len(), "spec": spec,
+    });
+    let operator = spec.build()?;
+    if let Some(sketch) = sketch {
+        report["rows"] = json!(sketch.rows());
+        report["weight"] = json!(sketch.weight());
+        report["bytes"] = json!(size);
+        report["radius"] = json!(operator.radii());
+        report["modulus"] = json!(if sketch.weight_units() > 0 { sketch.modulus()? } else { Vec::new() });
+    }
+    if frequencies {
+        let rows = operator.frequencies().chunks_exact(operator.dim()).zip(operator.dither());
+        let listed = rows.map(|(w, xi)| [w, &[f64::from(*xi) * std::f64::consts::TAU]].concat());
+        report["frequencies"] = json!(listed.collect::<Vec<_>>());
+    }
+    Ok(report)
+}
+
+fn describe(sketch: &Sketch, size: usize) -> Result<String> {
+    let spec = sketch.spec();
+    let rows = sketch.rows();
+    let raw = rows as f64 * spec.dim() as f64 * 8.0;
+    let mut text = format!("rows         {}\n", output::thousands(rows));
+    if sketch.weight() != rows as f64 {
+        text.push_str(&format!("weight       {}\n", number(sketch.weight())));
+    }
+    text.push_str(&format!(
+        "sketch       {} ({} sums); the rows as 8-byte numbers take {}, {} times as much\n",
+        bytes(size as u64),
+        output::thousands(spec.sketch_len() as u64),
+        bytes(raw as u64),
+        number(raw / size as f64),
+    ));
+    text.push_str(&describe_spec(spec));
+    if sketch.weight_units() == 0 {
+        text.push_str("\nThe sketch is empty: no row has been added.\n");
+        return Ok(text);
+    }
+    let gain = spec.feature.surrogate().gain;
+    let points: Vec<(f64, f64)> = spec
+        .clone()
+        .build()?
+        .radii()
+        .into_iter()
+        .zip(sketch.modulus()?)
+        .map(|(radius, z)| (radius, z / gain))
+        .collect();
+    let noise = (spec.feature.mean_square() * spec.feature.blocks() as f64 / rows as f64).sqrt() / gain;
+    text.push('\n');
+    text.push_str(&plot(&points, noise, "frequency radius", "|z|"));
+    text.push_str(&verdict(&points, noise));
+    Ok(text)
+}
+
+/// What the curve says about the scale.
+fn verdict(points: &[(f64, f64)], noise: f64) -> String {
+    let share =
+        |test: &dyn Fn(f64) -> bool| points.iter().filter(|p| test(p.1)).count() as f64 / points.len() as f64;
+    let (high, low) = (share(&|z| z > 0.9), share(&|z| z < 2.0 * noise));
+    let mut text = format!("dotted line: sampling noise, {}\n", number(noise));
+    if high > 0.8 {
+        text.push_str("Most entries are near 1: the frequencies are too low to tell rows apart; use a smaller --scale.\n");
+    } else if low > 0.8 {
+        text.push_str(
+            "Most entries are noise: the frequencies are too high for these rows; use a larger --scale.\n",
+        );
+    }
+    text
+}
+
+fn describe_spec(spec: &SketchSpec) -> String {
+    let mut text = format!("fingerprint  {}\n", spec.fingerprint());
+    text.push_str(&format!(
+        "recipe       {}{}, seed {}\n",
+        super::design::describe(spec),
+        if spec.dither { ", dithered" } else { "" },
+        spec.seed,
+    ));
+    if let Feature::Periodic { table } = &spec.feature {
+        let gain = spec.feature.surrogate().gain;
+        text.push_str(&format!(
+            "table        {}, gain {}\n",
+            count(table.len() as u64, "value"),
+            number(gain)
+        ));
+    }
+    if spec.transform.whiten.is_some() {
+        text.push_str("whitened     yes: correlations between columns are removed before sketching\n");
+    }
+    const SHOWN: usize = 20;
+    let width = spec.columns.iter().take(SHOWN).map(|c| c.chars().count()).max().unwrap_or(0).max(6);
+    text.push_str(&format!(
+        "\n{:width$}  {:>12}  {:>12}  {:>12}  {:>12}\n",
+        "column", "centre", "spread", "low", "high"
+    ));
+    for (c, name) in spec.columns.iter().enumerate().take(SHOWN) {
+        let (low, high) = match &spec.bounds {
+            Some(b) => (number(b.low[c]), number(b.high[c])),
+            None => ("-".into(), "-".into()),
+        };
+        let (centre, spread) = (number(spec.transform.centre[c]), number(spec.transform.spread[c]));
+        text.push_str(&format!("{name:width$}  {centre:>12}  {spread:>12}  {low:>12}  {high:>12}\n"));
+    }
+    if spec.dim() > SHOWN {
+        text.push_str(&format!("... and {} more (--json shows all)\n", spec.dim() - SHOWN));
+    }
+    text
+}

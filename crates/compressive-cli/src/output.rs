@@ -1,0 +1,154 @@
+//! What people see: numbers with separators, sizes, a progress bar, a plot in characters.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Writes to standard output; a closed pipe becomes an error that ends the program quietly.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints a value as indented JSON.
+pub fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    print(&format!("{value:#}\n"))
+}
+
+/// A whole number with thousands separators.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `one row`, `2 rows`.
+pub fn count(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// Bytes in the unit a person would use.
+pub fn bytes(n: u64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB"];
+    let (mut value, mut unit) = (n as f64, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let decimals = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.decimals$} {}", units[unit])
+}
+
+/// Four significant digits, without needless zeros.
+pub fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if (-4..7).contains(&magnitude) {
+        let decimals = (3 - magnitude).max(0) as usize;
+        let text = format!("{x:.decimals$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        format!("{x:.3e}")
+    }
+}
+
+/// Seconds as a person would say them.
+pub fn seconds(duration: Duration) -> String {
+    let s = duration.as_secs_f64();
+    if s < 0.1 { format!("{:.0} ms", 1e3 * s) } else { format!("{s:.2} s") }
+}
+
+/// A bar on a terminal, nothing in a pipe.
+pub fn progress_bar(rows: Option<u64>, bytes: Option<u64>, quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let (total, template) = match (rows, bytes) {
+        (Some(rows), _) => {
+            (rows, "{bar:40} {percent:>3}%  {human_pos} of {human_len} rows  {per_sec}  {eta} left")
+        }
+        (None, Some(bytes)) => {
+            (bytes, "{bar:40} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left")
+        }
+        (None, None) => (0, "{spinner} {msg}  {elapsed}"),
+    };
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+    bar.set_style(ProgressStyle::with_template(template).expect("the templates above are valid"));
+    bar
+}
+
+/// A scatter plot of (x, y), y in [0, 1], in characters; the `floor` is drawn as a line of dots.
+pub fn plot(points: &[(f64, f64)], floor: f64, x_name: &str, y_name: &str) -> String {
+    const WIDTH: usize = 64;
+    const HEIGHT: usize = 14;
+    let x_max = points.iter().map(|p| p.0).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let mut cells = vec![[0u32; WIDTH]; HEIGHT];
+    let row_of = |y: f64| HEIGHT - 1 - ((y.clamp(0.0, 1.0) * HEIGHT as f64) as usize).min(HEIGHT - 1);
+    for (x, y) in points {
+        let column = ((x / x_max * WIDTH as f64) as usize).min(WIDTH - 1);
+        cells[row_of(*y)][column] += 1;
+    }
+    let mut out = format!("  {y_name}\n");
+    for (r, row) in cells.iter().enumerate() {
+        let label = match r {
+            0 => "1.0",
+            r if r == HEIGHT / 2 => "0.5",
+            r if r == HEIGHT - 1 => "0.0",
+            _ => "",
+        };
+        let empty = if r == row_of(floor) { '.' } else { ' ' };
+        let marks = row.iter().map(|n| match n {
+            0 => empty,
+            1 => '+',
+            2..=4 => 'x',
+            _ => '#',
+        });
+        let line: String = marks.collect();
+        out.push_str(&format!("{label:>5} |{}\n", line.trim_end()));
+    }
+    out.push_str(&format!("      +{}\n", "-".repeat(WIDTH)));
+    out.push_str(&format!("       0{:>width$}\n", format!("{}  {x_name}", number(x_max)), width = WIDTH - 1));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(16_914), "16.9 kB");
+        assert_eq!(bytes(40_000_128), "40.0 MB");
+        assert_eq!(bytes(999_999), "1.0 MB");
+        assert_eq!(number(0.123_456), "0.1235");
+        assert_eq!(number(1000.0), "1000");
+        assert_eq!(number(2.5), "2.5");
+        assert_eq!(number(1.7e9), "1.700e9");
+        assert_eq!(number(-3e-9), "-3.000e-9");
+    }
+
+    #[test]
+    fn a_plot_puts_points_where_they_belong() {
+        let text = plot(&[(0.0, 1.0), (10.0, 0.0)], 0.3, "radius", "|z|");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("  1.0 |+"), "{text}");
+        assert!(lines[14].starts_with("  0.0 |") && lines[14].ends_with('+'), "{text}");
+        assert!(text.contains("10  radius"), "{text}");
+        assert_eq!(text.lines().filter(|l| l.contains(". . .") || l.contains("....")).count(), 1, "{text}");
+    }
+}

@@ -1,0 +1,150 @@
+//! One table in any number of files.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use crate::chunk::{DataSource, RowReader};
+use crate::error::{Error, Result};
+use crate::inputs;
+use crate::open;
+use crate::options::ReadOptions;
+use crate::plan::{self, LeftOut, Names, Plan};
+use crate::table::{Opened, Parts};
+
+/// The rows of one or several inputs that have the same columns.
+///
+/// Opening looks at every input (footer, header or first records) but reads no rows beyond that; rows come from
+/// [`Dataset::source`] in any number of passes, except from a stream, which gives them once.
+pub struct Dataset {
+    pub(crate) files: Vec<OpenedFile>,
+    names: Arc<Names>,
+    left_out: Vec<LeftOut>,
+}
+
+/// An input with the columns found in it.
+pub(crate) struct OpenedFile {
+    pub opened: Opened,
+    pub plan: Arc<Plan>,
+}
+
+impl Dataset {
+    /// Opens files, globs, directories (all readable files below them, sorted) or `-` for standard input.
+    ///
+    /// # Errors
+    /// Missing, empty, unreadable or unrecognised inputs; inputs with different columns; columns that are absent or
+    /// not numeric.
+    pub fn open(inputs: &[String], options: &ReadOptions) -> Result<Dataset> {
+        let inputs = inputs::expand(inputs)?;
+        let opened = inputs.iter().map(|input| open::open(input, options)).collect::<Result<Vec<_>>>()?;
+        Dataset::new(opened, options)
+    }
+
+    /// Opens a stream of text (plain or gzip), npy or Arrow; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn from_reader(name: &str, reader: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Dataset> {
+        Dataset::new(vec![open::open_stream(name, reader, options)?], options)
+    }
+
+    fn new(opened: Vec<Opened>, options: &ReadOptions) -> Result<Dataset> {
+        // Columns are judged by the first input that has rows; one that has none may lie among others.
+        let Some(first) = opened.iter().find(|table| table.has_rows) else {
+            let first = opened.first().ok_or(Error::NoInput)?;
+            return Err(Error::HeaderOnly { path: first.path.to_string(), columns: first.columns.len() });
+        };
+        let (names, left_out) = plan::choose(&first.path, &first.columns, options)?;
+        if options.columns.is_none() {
+            for other in &opened {
+                plan::require_same_columns((&first.path, &first.columns), (&other.path, &other.columns))?;
+            }
+        }
+        let names = Arc::new(names);
+        let files = opened
+            .into_iter()
+            .map(|opened| {
+                let plan = Arc::new(Plan::resolve(&opened.path, &opened.columns, &names, options)?);
+                Ok(OpenedFile { opened, plan })
+            })
+            .collect::<Result<Vec<OpenedFile>>>()?;
+        Ok(Dataset { files, names, left_out })
+    }
+
+    /// The feature columns: in the order asked for, else in file order.
+    pub fn columns(&self) -> &[String] {
+        &self.names.features
+    }
+
+    /// The columns that are not features, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Names of the inputs, in reading order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| &*file.opened.path)
+    }
+
+    /// Number of rows, where all formats know it without reading the rows.
+    pub fn n_rows(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.opened.n_rows).sum()
+    }
+
+    /// Size of the inputs in bytes, unless one is a stream.
+    pub fn n_bytes(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.opened.n_bytes).sum()
+    }
+
+    /// A pass over all rows.
+    ///
+    /// # Errors
+    /// [`Error::StreamConsumed`] at once for a stream that was read already.
+    pub fn source(&mut self) -> Result<DatasetSource<'_>> {
+        let names = Arc::clone(&self.names);
+        Ok(DatasetSource { files: &mut self.files, names, next_file: 0, parts: None, bytes_before: 0 })
+    }
+}
+
+/// A pass over the rows of a [`Dataset`].
+pub struct DatasetSource<'a> {
+    files: &'a mut [OpenedFile],
+    names: Arc<Names>,
+    next_file: usize,
+    parts: Option<Box<dyn Parts>>,
+    /// Bytes of the files done.
+    bytes_before: u64,
+}
+
+impl DataSource for DatasetSource<'_> {
+    fn columns(&self) -> &[String] {
+        &self.names.features
+    }
+
+    fn by(&self) -> Option<&str> {
+        self.names.by.as_deref()
+    }
+
+    fn weights(&self) -> Option<&str> {
+        self.names.weights.as_deref()
+    }
+
+    fn next_part(&mut self) -> Result<Option<Box<dyn RowReader + Send>>> {
+        loop {
+            if let Some(parts) = &mut self.parts {
+                if let Some(reader) = parts.next_part()? {
+                    return Ok(Some(reader));
+                }
+                let size = self.files[self.next_file - 1].opened.n_bytes;
+                self.bytes_before += size.unwrap_or_else(|| parts.bytes_done());
+                self.parts = None;
+            }
+            let Some(file) = self.files.get_mut(self.next_file) else { return Ok(None) };
+            self.next_file += 1;
+            self.parts = Some(file.opened.table.parts(&file.plan)?);
+        }
+    }
+
+    fn bytes_done(&self) -> u64 {
+        self.bytes_before + self.parts.as_ref().map_or(0, |parts| parts.bytes_done())
+    }
+}

@@ -1,0 +1,43 @@
+//! Reading tables of any size, and sketching them on all processors.
+//!
+//! [`Dataset::open`] takes files, globs, directories or standard input in CSV, Parquet, npy or Arrow format and finds the
+//! numeric columns; [`Dataset::pilot`] samples rows to design a spec from; [`sketch_dataset`] sums every row into one
+//! sketch per group. Memory does not grow with the number of rows, and the result has the same bytes whatever the
+//! format, the chunk size and the number of threads.
+//!
+//! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and samples it.
+//! Bad values never reach a sketch: they are errors that name file, row and column, or are left out and counted.
+//! [`write_atomic`] writes results so that an interrupted run leaves no half-written file.
+
+#![forbid(unsafe_code)]
+
+mod arrow_ipc;
+mod arrow_message;
+mod arrow_stream;
+mod atomic;
+mod chunk;
+mod columnar;
+mod csv;
+mod dataset;
+mod driver;
+mod error;
+mod fileio;
+mod format;
+mod inputs;
+mod npy;
+mod open;
+mod options;
+mod parquet;
+mod pilot;
+mod plan;
+mod table;
+mod worker;
+
+pub use atomic::write_atomic;
+pub use chunk::{DataSource, GroupKeys, RowChunk, RowReader};
+pub use dataset::{Dataset, DatasetSource};
+pub use driver::{DriveOptions, Outcome, Progress, sketch_dataset, sketch_source};
+pub use error::{Error, Result};
+pub use options::ReadOptions;
+pub use pilot::Pilot;
+pub use plan::LeftOut;

@@ -1,0 +1,338 @@
+//! Which columns of a file play which part.
+//!
+//! Every format reports its columns as [`ColumnInfo`]; [`choose`] picks the features once for the whole data set, and
+//! [`Plan::resolve`] finds the chosen names in each file.
+
+use std::sync::Arc;
+
+use crate::chunk::Slot;
+use crate::error::{Error, Result};
+use crate::options::ReadOptions;
+
+/// Largest number of values in a chunk: 2 MB of f64, so that chunks of wide tables stay in the cache.
+const CHUNK_VALUES_MAX: usize = 1 << 18;
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Number,
+    Text { example: String },
+    Time,
+    Nested,
+    Empty,
+    Other(String),
+}
+
+impl Kind {
+    /// What the column is, as a clause after "it is".
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Kind::Number => "numeric".to_owned(),
+            Kind::Text { example } if example.is_empty() => "text".to_owned(),
+            Kind::Text { example } => format!("text (such as {})", quote(example)),
+            Kind::Time => "a date or time".to_owned(),
+            Kind::Nested => "nested".to_owned(),
+            Kind::Empty => "empty".to_owned(),
+            Kind::Other(name) => format!("of type {name}"),
+        }
+    }
+}
+
+/// A value as it is shown in messages: quoted and cut after 40 characters.
+pub(crate) fn quote(text: &str) -> String {
+    if text.chars().count() <= 40 {
+        return format!("{text:?}");
+    }
+    let head: String = text.chars().take(37).collect();
+    format!("{:?}", head + "...")
+}
+
+/// One column of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnInfo {
+    pub name: String,
+    pub kind: Kind,
+}
+
+/// A column that is not used as a feature, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Name of the column.
+    pub name: String,
+    /// Why it is left out: `text (such as "Paris")`, `excluded`, ...
+    pub reason: String,
+}
+
+/// The names of the columns in use, common to all files of a data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub features: Vec<String>,
+    pub weights: Option<String>,
+    pub by: Option<String>,
+}
+
+/// Chooses the feature columns from the columns of one file.
+pub(crate) fn choose(
+    path: &str,
+    columns: &[ColumnInfo],
+    options: &ReadOptions,
+) -> Result<(Names, Vec<LeftOut>)> {
+    for name in &options.exclude {
+        find_any(path, columns, name, "--exclude")?;
+    }
+    let mut left_out = Vec::new();
+    let mut features = Vec::new();
+    for column in columns {
+        match reason_against(column, options) {
+            Some(reason) => left_out.push(LeftOut { name: column.name.clone(), reason }),
+            None => features.push(column.name.clone()),
+        }
+    }
+    if let Some(wanted) = &options.columns {
+        features = wanted.iter().filter(|name| !options.exclude.contains(name)).cloned().collect();
+        for name in &features {
+            let index = find(path, columns, name, "--columns")?;
+            require_number(path, &columns[index], "--columns")?;
+            if features.iter().filter(|other| *other == name).count() > 1 {
+                return Err(Error::Unsupported {
+                    path: path.to_owned(),
+                    what: format!("--columns names {name:?} more than once"),
+                    remedy: "name each column once",
+                });
+            }
+        }
+    }
+    if let Some(name) = &options.weights {
+        require_number(path, &columns[find(path, columns, name, "--weights")?], "--weights")?;
+    }
+    if let Some(name) = &options.by {
+        let column = &columns[find(path, columns, name, "--by")?];
+        if matches!(column.kind, Kind::Nested | Kind::Other(_)) {
+            return Err(Error::Unsupported {
+                path: path.to_owned(),
+                what: format!("--by names column {name:?}, which is {}", column.kind.describe()),
+                remedy: "group by a column of text, integers or booleans",
+            });
+        }
+    }
+    if features.is_empty() {
+        return Err(Error::NoNumericColumns { path: path.to_owned(), left_out: summary(&left_out) });
+    }
+    let names = Names { features, weights: options.weights.clone(), by: options.by.clone() };
+    Ok((names, left_out))
+}
+
+/// Why a column is no feature; `None` if it is one.
+fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
+    let is = |option: &Option<String>| option.as_deref() == Some(column.name.as_str());
+    if is(&options.by) {
+        Some("gives the groups (--by)".to_owned())
+    } else if is(&options.weights) {
+        Some("gives the weights (--weights)".to_owned())
+    } else if options.exclude.contains(&column.name) {
+        Some("excluded (--exclude)".to_owned())
+    } else if let Some(wanted) = &options.columns {
+        (!wanted.contains(&column.name)).then(|| "not named by --columns".to_owned())
+    } else if column.kind != Kind::Number {
+        Some(column.kind.describe())
+    } else {
+        None
+    }
+}
+
+fn require_number(path: &str, column: &ColumnInfo, option: &'static str) -> Result<()> {
+    if column.kind == Kind::Number {
+        return Ok(());
+    }
+    Err(Error::NotNumeric {
+        path: path.to_owned(),
+        column: column.name.clone(),
+        option,
+        kind: column.kind.describe(),
+    })
+}
+
+fn summary(left_out: &[LeftOut]) -> String {
+    if left_out.is_empty() {
+        return "it has no column at all".to_owned();
+    }
+    let mut text: Vec<String> =
+        left_out.iter().take(8).map(|column| format!("{:?}: {}", column.name, column.reason)).collect();
+    if left_out.len() > 8 {
+        text.push(format!("and {} more", left_out.len() - 8));
+    }
+    text.join(", ")
+}
+
+/// Index of the only column with this name.
+fn find(path: &str, columns: &[ColumnInfo], name: &str, option: &'static str) -> Result<usize> {
+    let index = find_any(path, columns, name, option)?;
+    let count = columns.iter().filter(|column| column.name == name).count();
+    if count > 1 {
+        return Err(Error::DuplicateColumn { path: path.to_owned(), column: name.to_owned(), count });
+    }
+    Ok(index)
+}
+
+/// Index of the first column with this name.
+fn find_any(path: &str, columns: &[ColumnInfo], name: &str, option: &'static str) -> Result<usize> {
+    columns.iter().position(|column| column.name == name).ok_or_else(|| Error::UnknownColumn {
+        path: path.to_owned(),
+        column: name.to_owned(),
+        option,
+        hint: hint(columns, name),
+    })
+}
+
+/// Names close to the one asked for, or the first names there are.
+fn hint(columns: &[ColumnInfo], name: &str) -> String {
+    let lower = name.to_lowercase();
+    let bound = (name.chars().count() / 3).max(1);
+    let mut close: Vec<(usize, &str)> = columns
+        .iter()
+        .map(|column| (edit_distance(&column.name.to_lowercase(), &lower), column.name.as_str()))
+        .filter(|(distance, _)| *distance <= bound)
+        .collect();
+    close.sort();
+    if !close.is_empty() {
+        let names: Vec<String> = close.iter().take(3).map(|(_, name)| format!("{name:?}")).collect();
+        return format!("did you mean {}?", names.join(" or "));
+    }
+    let names: Vec<&str> = columns.iter().take(12).map(|column| column.name.as_str()).collect();
+    let more = if columns.len() > 12 { ", ..." } else { "" };
+    format!("its {} columns are {}{more}", columns.len(), names.join(", "))
+}
+
+/// Levenshtein distance in characters; names are short, so the plain table is enough.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = above[0];
+        above[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = above[j + 1];
+            above[j + 1] = replaced.min(above[j] + 1).min(above[j + 1] + 1);
+        }
+    }
+    above[b.len()]
+}
+
+/// Refuses a file whose set of column names is not that of the first file.
+pub(crate) fn require_same_columns(first: (&str, &[ColumnInfo]), other: (&str, &[ColumnInfo])) -> Result<()> {
+    let absent_in = |from: &[ColumnInfo], these: &[ColumnInfo]| -> Vec<String> {
+        these
+            .iter()
+            .filter(|column| !from.iter().any(|known| known.name == column.name))
+            .map(|column| format!("{:?}", column.name))
+            .take(8)
+            .collect()
+    };
+    let missing = absent_in(other.1, first.1);
+    let extra = absent_in(first.1, other.1);
+    let mut difference = Vec::new();
+    if !missing.is_empty() {
+        difference.push(format!("it lacks {}", missing.join(", ")));
+    }
+    if !extra.is_empty() {
+        difference.push(format!("it has {} besides", extra.join(", ")));
+    }
+    if difference.is_empty() && first.1.len() != other.1.len() {
+        difference.push(format!("it has {} columns, not {}", other.1.len(), first.1.len()));
+    }
+    if difference.is_empty() {
+        return Ok(());
+    }
+    Err(Error::ColumnsDiffer {
+        path: other.0.to_owned(),
+        first: first.0.to_owned(),
+        difference: difference.join(", "),
+    })
+}
+
+/// How the rows of one file are read; shared by all its parts.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub path: Arc<str>,
+    /// Number of columns of the file.
+    pub width: usize,
+    /// File column of every feature.
+    pub features: Vec<usize>,
+    pub weights: Option<usize>,
+    pub by: Option<usize>,
+    pub names: Arc<Names>,
+    pub skip_bad_rows: bool,
+    pub chunk_rows: usize,
+}
+
+impl Plan {
+    /// Finds the chosen names among the columns of a file.
+    pub(crate) fn resolve(
+        path: &Arc<str>,
+        columns: &[ColumnInfo],
+        names: &Arc<Names>,
+        options: &ReadOptions,
+    ) -> Result<Plan> {
+        let number = |name: &String| -> Result<usize> {
+            let index = find(path, columns, name, "the other files or the spec")?;
+            // Text is judged value by value in CSV files: an early block may hold nothing but bad values.
+            if matches!(columns[index].kind, Kind::Text { .. } | Kind::Empty | Kind::Number) {
+                return Ok(index);
+            }
+            require_number(path, &columns[index], "the other files or the spec").map(|()| index)
+        };
+        let features = names.features.iter().map(number).collect::<Result<Vec<usize>>>()?;
+        let chunk_rows = options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / features.len()).max(1));
+        Ok(Plan {
+            path: Arc::clone(path),
+            width: columns.len(),
+            features,
+            weights: names.weights.as_ref().map(number).transpose()?,
+            by: names.by.as_ref().map(|name| find(path, columns, name, "--by")).transpose()?,
+            names: Arc::clone(names),
+            skip_bad_rows: options.skip_bad_rows,
+            chunk_rows,
+        })
+    }
+
+    /// The same columns without weights and groups, bad rows left out: what a pilot sample reads.
+    pub(crate) fn for_pilot(&self) -> Plan {
+        Plan {
+            path: Arc::clone(&self.path),
+            width: self.width,
+            features: self.features.clone(),
+            weights: None,
+            by: None,
+            names: Arc::clone(&self.names),
+            skip_bad_rows: true,
+            chunk_rows: self.chunk_rows,
+        }
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.features.len()
+    }
+
+    /// The file columns in use, ascending and without repetition.
+    pub(crate) fn file_columns(&self) -> Vec<usize> {
+        let mut columns: Vec<usize> =
+            self.features.iter().copied().chain(self.weights).chain(self.by).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// The error for a bad value.
+    pub(crate) fn bad(&self, slot: Slot, row: u64, line: Option<u64>, text: String) -> Error {
+        let path = self.path.to_string();
+        let named = |name: &Option<String>| name.clone().unwrap_or_default();
+        match slot {
+            Slot::Feature(i) => {
+                Error::BadValue { path, row, line, column: self.names.features[i].clone(), text }
+            }
+            Slot::Weight => Error::BadWeight { path, row, line, column: named(&self.names.weights), text },
+            Slot::Group => Error::BadGroup { path, row, line, column: named(&self.names.by), text },
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! From a pilot sample to a spec: what `compressive design` does.
+//!
+//! 1. Robust centre (median) and spread (interquartile range / 1.349) of each column; optional whitening of the result.
+//! 2. The sketch size from the task's number of parameters p: 10 p, but no more than the larger of 1000 and 5 p
+//!    (p = k d for k-means, k (2d + 1) for a diagonal mixture).
+//! 3. The scale in working coordinates ([`crate::scale`]), or for the mixture law a coarse clustering of the pilot.
+//! 4. The data box: the pilot's range.
+//!
+//! Cost: O(n d log n) for the medians plus a few small sketches of the pilot.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::feature::Feature;
+use crate::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw, cholesky};
+use crate::random::{Purpose, Stream};
+use crate::scale::{ScaleRule, estimate};
+use crate::spec::{Bounds, MAX_SIZE, SketchSpec, Transform};
+
+/// What the sketch is meant for; it sets the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// k centroids: p = k d.
+    Kmeans,
+    /// A mixture of k diagonal Gaussians: p = k (2d + 1).
+    Gmm,
+}
+
+impl Task {
+    /// Number of parameters p.
+    pub fn parameters(self, k: usize, dim: usize) -> usize {
+        match self {
+            Task::Kmeans => k.saturating_mul(dim),
+            Task::Gmm => k.saturating_mul(2 * dim + 1),
+        }
+    }
+
+    /// The stable name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Kmeans => "kmeans",
+            Task::Gmm => "gmm",
+        }
+    }
+}
+
+/// Laws that a design can choose; `pilot-mixture` takes its components from the pilot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LawChoice {
+    /// See [`FrequencyLaw::Gaussian`].
+    Gaussian,
+    /// See [`FrequencyLaw::FoldedGaussian`].
+    FoldedGaussian,
+    /// See [`FrequencyLaw::AdaptedRadius`].
+    AdaptedRadius,
+    /// See [`FrequencyLaw::Weighted`].
+    Weighted,
+    /// See [`FrequencyLaw::PilotMixture`].
+    PilotMixture,
+}
+
+impl FromStr for LawChoice {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<LawChoice, String> {
+        Ok(match name {
+            "gaussian" => LawChoice::Gaussian,
+            "folded-gaussian" => LawChoice::FoldedGaussian,
+            "adapted-radius" => LawChoice::AdaptedRadius,
+            "weighted" => LawChoice::Weighted,
+            "pilot-mixture" => LawChoice::PilotMixture,
+            _ => {
+                return Err(
+                    "the laws are gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture".into(),
+                );
+            }
+        })
+    }
+}
+
+/// What the user asks of a design; the defaults suit a first look at any table.
+#[derive(Clone, Debug)]
+pub struct DesignParams {
+    /// The task that sets the size.
+    pub task: Task,
+    /// Number of clusters or components.
+    pub k: usize,
+    /// Number of frequencies, instead of the task's default.
+    pub size: Option<usize>,
+    /// Law of the frequencies.
+    pub law: LawChoice,
+    /// Rule of the scale.
+    pub scale: ScaleRule,
+    /// The periodic feature.
+    pub feature: Feature,
+    /// Dither; by default on for every feature but `fourier`, whose two blocks do not need it.
+    pub dither: Option<bool>,
+    /// Full whitening of the pilot's covariance.
+    pub whiten: bool,
+    /// Structured frequencies; by default where [`structured_wins`].
+    pub structured: Option<bool>,
+    /// The data box, instead of the pilot's range.
+    pub bounds: Option<Bounds>,
+    /// Seed of the frequencies.
+    pub seed: u64,
+}
+
+impl Default for DesignParams {
+    fn default() -> Self {
+        DesignParams {
+            task: Task::Kmeans,
+            k: 10,
+            size: None,
+            law: LawChoice::AdaptedRadius,
+            scale: ScaleRule::MeanSigma,
+            feature: Feature::Fourier,
+            dither: None,
+            whiten: false,
+            structured: None,
+            bounds: None,
+            seed: 0,
+        }
+    }
+}
+
+/// True where structured frequencies are measured to be faster (`benches/kernels.rs` of the kernels crate).
+///
+/// A dense phase costs about d + 25 units of work, a structured one 66, and structured ones come in blocks of the padded width.
+/// With m well above that width they win from about 45 columns on.
+pub fn structured_wins(dim: usize, size: usize) -> bool {
+    let width = compressive_kernels::Projection::padded_dim(dim);
+    size.div_ceil(width).saturating_mul(width).saturating_mul(66) < size.saturating_mul(dim + 25)
+}
+
+/// Number of frequencies for p parameters: 10 p up to 1000, then 5 p.
+pub fn default_size(parameters: usize) -> usize {
+    let generous = parameters.saturating_mul(10).max(20);
+    generous.min(parameters.saturating_mul(5).max(1000)).min(MAX_SIZE)
+}
+
+/// Makes a spec from a pilot sample: `rows` in the user's units, row-major, finite.
+pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<SketchSpec> {
+    let dim = columns.len();
+    if dim == 0 {
+        return Err(Error::NoColumns);
+    }
+    let n_rows = rows.len() / dim;
+    if n_rows < 2 {
+        return Err(Error::TooFewRows { what: "designing a sketch", rows: n_rows as u64, needed: 2 });
+    }
+    if params.k == 0 {
+        return Err(Error::Spec {
+            field: "k",
+            problem: "0 clusters cannot be learned; give -k 1 or more".into(),
+        });
+    }
+    let (transform, range) = transform(rows, columns, params.whiten)?;
+    let working = to_working(rows, &transform);
+    let isotropic = params.law != LawChoice::PilotMixture;
+    let scale = if isotropic {
+        estimate(params.scale, &working, dim, params.seed)?
+    } else if let ScaleRule::Fixed(value) = params.scale {
+        value
+    } else {
+        1.0
+    };
+    let size = params.size.unwrap_or_else(|| default_size(params.task.parameters(params.k, dim)));
+    let spec = SketchSpec {
+        transform,
+        bounds: Some(params.bounds.clone().unwrap_or(range)),
+        law: match params.law {
+            LawChoice::Gaussian => FrequencyLaw::Gaussian,
+            LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
+            LawChoice::AdaptedRadius => FrequencyLaw::AdaptedRadius,
+            LawChoice::Weighted => FrequencyLaw::Weighted,
+            LawChoice::PilotMixture => pilot_mixture(&working, dim, params.k, params.seed),
+        },
+        structured: params.structured.unwrap_or(isotropic && structured_wins(dim, size)),
+        dither: params.dither.unwrap_or(params.feature != Feature::Fourier),
+        feature: params.feature.clone(),
+        seed: params.seed,
+        ..SketchSpec::new(columns.iter().cloned(), FrequencyLaw::Gaussian, scale, size)
+    };
+    spec.validate()?;
+    Ok(spec)
+}
+
+/// Robust centre and spread of every column, and the columns' ranges.
+fn transform(rows: &[f64], columns: &[String], whiten: bool) -> Result<(Transform, Bounds)> {
+    let dim = columns.len();
+    let mut transform = Transform::identity(dim);
+    let mut range = Bounds { low: vec![0.0; dim], high: vec![0.0; dim] };
+    for (c, name) in columns.iter().enumerate() {
+        let mut column: Vec<f64> = rows.iter().skip(c).step_by(dim).copied().collect();
+        column.sort_by(f64::total_cmp);
+        let (low, high) = (column[0], column[column.len() - 1]);
+        if low == high {
+            return Err(Error::ConstantColumn { column: name.clone(), value: low, rows: column.len() });
+        }
+        let interquartile = quantile(&column, 0.75) - quantile(&column, 0.25);
+        let spread = if interquartile > 0.0 { interquartile / 1.349 } else { deviation(&column) };
+        transform.centre[c] = quantile(&column, 0.5);
+        transform.spread[c] = spread;
+        (range.low[c], range.high[c]) = (low, high);
+    }
+    if whiten {
+        transform.whiten = Some(whitening(&to_working(rows, &transform), dim)?);
+    }
+    Ok((transform, range))
+}
+
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let position = p * (sorted.len() - 1) as f64;
+    let i = position as usize;
+    let next = sorted[(i + 1).min(sorted.len() - 1)];
+    sorted[i] + (position - i as f64) * (next - sorted[i])
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
+}
+
+fn to_working(rows: &[f64], transform: &Transform) -> Vec<f64> {
+    let dim = transform.centre.len();
+    let mut working = Vec::with_capacity(rows.len());
+    for row in rows.chunks_exact(dim) {
+        let centred: Vec<f64> =
+            row.iter().zip(&transform.centre).zip(&transform.spread).map(|((x, c), s)| (x - c) / s).collect();
+        match &transform.whiten {
+            None => working.extend(centred),
+            Some(matrix) => {
+                working
+                    .extend(matrix.iter().map(|w| w.iter().zip(&centred).map(|(a, b)| a * b).sum::<f64>()));
+            }
+        }
+    }
+    working
+}
+
+/// $L^{-1}$ with $L L^\top$ the covariance of the rows (plus a millionth of its mean variance on the diagonal).
+fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
+    let n = (rows.len() / dim) as f64;
+    let mut mean = vec![0.0; dim];
+    for row in rows.chunks_exact(dim) {
+        mean.iter_mut().zip(row).for_each(|(m, x)| *m += x / n);
+    }
+    let mut covariance = vec![vec![0.0; dim]; dim];
+    for row in rows.chunks_exact(dim) {
+        for i in 0..dim {
+            for j in 0..=i {
+                covariance[i][j] += (row[i] - mean[i]) * (row[j] - mean[j]) / n;
+            }
+        }
+    }
+    let ridge = 1e-6 * (0..dim).map(|i| covariance[i][i]).sum::<f64>() / dim as f64;
+    (0..dim).for_each(|i| covariance[i][i] += ridge);
+    let lower = cholesky(&covariance).ok_or_else(|| Error::Spec {
+        field: "transform",
+        problem: "the pilot's covariance is singular, so it cannot be whitened; drop --whiten or exclude dependent columns".into(),
+    })?;
+    let mut inverse: Vec<Vec<f64>> = Vec::with_capacity(dim);
+    for (i, row) in lower.iter().enumerate() {
+        let entry = |column: usize| {
+            let unit = if i == column { 1.0 } else { 0.0 };
+            let dot: f64 = inverse.iter().zip(row).map(|(above, l)| l * above[column]).sum();
+            (unit - dot) / row[i]
+        };
+        let entries = (0..dim).map(entry).collect();
+        inverse.push(entries);
+    }
+    Ok(inverse)
+}
+
+/// A coarse clustering of the pilot (k-means++ start, ten Lloyd rounds) whose within-cluster variances shape a mixture law.
+///
+/// Variances are drawn towards the pooled one as if it had been seen ten more times, so that small clusters stay regular.
+fn pilot_mixture(rows: &[f64], dim: usize, k: usize, seed: u64) -> FrequencyLaw {
+    let n_rows = (rows.len() / dim).min(5000);
+    let rows = &rows[..n_rows * dim];
+    let k = k.clamp(1, (n_rows / 20).max(1));
+    let mut centres = plus_plus(rows, dim, k, seed);
+    let mut labels = vec![0; n_rows];
+    for _ in 0..10 {
+        for (label, row) in labels.iter_mut().zip(rows.chunks_exact(dim)) {
+            *label = nearest(row, &centres, dim).0;
+        }
+        let (counts, sums, _) = cluster_sums(rows, dim, &labels, &centres);
+        for (l, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
+            for c in 0..dim {
+                centres[l * dim + c] = sums[l * dim + c] / count;
+            }
+        }
+    }
+    let (counts, _, squares) = cluster_sums(rows, dim, &labels, &centres);
+    const PRIOR: f64 = 10.0;
+    let pooled: Vec<f64> = (0..dim)
+        .map(|c| ((0..k).map(|l| squares[l * dim + c]).sum::<f64>() / n_rows as f64).max(1e-6))
+        .collect();
+    let components = (0..k).filter(|&l| counts[l] > 0.0).map(|l| {
+        let variance = |c: usize| (squares[l * dim + c] + PRIOR * pooled[c]) / (counts[l] + PRIOR);
+        let covariance = Covariance::Diagonal((0..dim).map(variance).collect());
+        Component { weight: counts[l] / n_rows as f64, covariance }
+    });
+    FrequencyLaw::PilotMixture { radius: RadiusLaw::AdaptedRadius, components: components.collect() }
+}
+
+/// Rows of each cluster, their sums, and the sums of their squared distances to its centre, by column.
+fn cluster_sums(
+    rows: &[f64],
+    dim: usize,
+    labels: &[usize],
+    centres: &[f64],
+) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let mut counts = vec![0.0; centres.len() / dim];
+    let (mut sums, mut squares) = (vec![0.0; centres.len()], vec![0.0; centres.len()]);
+    for (&l, row) in labels.iter().zip(rows.chunks_exact(dim)) {
+        counts[l] += 1.0;
+        for (c, x) in row.iter().enumerate() {
+            sums[l * dim + c] += x;
+            squares[l * dim + c] += (x - centres[l * dim + c]).powi(2);
+        }
+    }
+    (counts, sums, squares)
+}
+
+fn nearest(row: &[f64], centres: &[f64], dim: usize) -> (usize, f64) {
+    let distance = |centre: &[f64]| row.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let all = centres.chunks_exact(dim).map(distance).enumerate();
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::INFINITY))
+}
+
+fn plus_plus(rows: &[f64], dim: usize, k: usize, seed: u64) -> Vec<f64> {
+    let mut stream = Stream::new(seed, Purpose::PilotMixture, 0);
+    let mut centres = rows[stream.below(rows.len() / dim) * dim..][..dim].to_vec();
+    for _ in 1..k {
+        let distances: Vec<f64> = rows.chunks_exact(dim).map(|row| nearest(row, &centres, dim).1).collect();
+        let mut left = stream.uniform() * distances.iter().sum::<f64>();
+        let pick = distances.iter().position(|d| {
+            left -= d;
+            left < 0.0
+        });
+        let row = pick.unwrap_or(distances.len() - 1);
+        centres.extend_from_slice(&rows[row * dim..][..dim]);
+    }
+    centres
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+
+fn pilot(n: usize, f: impl Fn(&mut Stream) -> Vec<f64>) -> Vec<f64> {
+    let mut stream = Stream::new(21, Purpose::PilotMixture, 77);
+    (0..n).flat_map(|_| f(&mut stream)).collect()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|s| (*s).to_owned()).collect()
+}
+
+#[test]
+fn columns_of_any_unit_come_out_centred_with_unit_spread() {
+    let rows = pilot(4000, |s| vec![1.7e9 + 60.0 * s.normal(), 1e-6 * s.normal() - 5.0]);
+    let spec = design(&rows, &names(&["time", "tiny"]), &DesignParams::default()).unwrap();
+    let t = &spec.transform;
+    assert!((t.centre[0] - 1.7e9).abs() < 6.0 && (t.spread[0] / 60.0 - 1.0).abs() < 0.08, "{t:?}");
+    assert!((t.spread[1] / 1e-6 - 1.0).abs() < 0.08, "{t:?}");
+    let bounds = spec.bounds.unwrap();
+    assert!(bounds.low[0] < 1.7e9 - 150.0 && bounds.high[0] > 1.7e9 + 150.0);
+    assert_eq!((spec.size, spec.structured, spec.dither), (200, false, false));
+}
+
+#[test]
+fn outliers_do_not_move_centre_and_spread() {
+    let mut rows = pilot(2000, |s| vec![s.normal()]);
+    for i in 0..20 {
+        rows[i * 100] = 1e9;
+    }
+    let spec = design(&rows, &names(&["x"]), &DesignParams::default()).unwrap();
+    assert!(spec.transform.centre[0].abs() < 0.1 && (spec.transform.spread[0] - 1.0).abs() < 0.1);
+}
+
+#[test]
+fn a_column_that_is_mostly_one_value_is_scaled_by_its_deviation() {
+    let rows = pilot(1000, |s| vec![if s.uniform() < 0.1 { 5.0 } else { 0.0 }]);
+    let spec = design(&rows, &names(&["rare"]), &DesignParams::default()).unwrap();
+    assert!((spec.transform.spread[0] - 1.5).abs() < 0.15, "{:?}", spec.transform);
+}
+
+#[test]
+fn sizes_follow_the_tasks_parameters() {
+    assert_eq!(default_size(Task::Kmeans.parameters(3, 2)), 60);
+    assert_eq!(default_size(Task::Kmeans.parameters(10, 10)), 1000);
+    assert_eq!(default_size(Task::Gmm.parameters(20, 10)), 2100);
+    assert_eq!(default_size(1), 20);
+    assert_eq!(default_size(usize::MAX), MAX_SIZE);
+}
+
+#[test]
+fn structured_frequencies_are_chosen_where_they_win() {
+    for (dim, size, wins) in [(10, 1000, false), (32, 4000, false), (64, 4000, true), (784, 4000, true), (784, 50, false)] {
+        assert_eq!(structured_wins(dim, size), wins, "{dim} {size}");
+    }
+}
+
+#[test]
+fn whitening_makes_the_pilots_covariance_the_identity() {
+    let rows = pilot(3000, |s| {
+        let (a, b, c) = (s.normal(), s.normal(), s.normal());
+        vec![a, a + 0.1 * b, 3.0 * c - a]
+    });
+    let (transform, _) = transform(&rows, &names(&["a", "b", "c"]), true).unwrap();
+    let white = to_working(&rows, &transform);
+    for i in 0..3 {
+        for j in 0..3 {
+            let product = |r: &[f64]| r[i] * r[j];
+            let mean = |c: usize| white.chunks_exact(3).map(|r| r[c]).sum::<f64>() / 3000.0;
+            let covariance = white.chunks_exact(3).map(product).sum::<f64>() / 3000.0 - mean(i) * mean(j);
+            let unit = if i == j { 1.0 } else { 0.0 };
+            assert!((covariance - unit).abs() < 1e-3, "{i} {j}: {covariance}");
+        }
+    }
+}
+
+#[test]
+fn the_pilot_mixture_finds_the_clusters_shapes() {
+    // Two clusters: wide along the first column, wide along the second.
+    let rows = pilot(4000, |s| {
+        let (a, b) = (s.normal(), s.normal());
+        if s.uniform() < 0.3 { vec![a - 20.0, 0.1 * b] } else { vec![0.1 * a + 20.0, b] }
+    });
+    let FrequencyLaw::PilotMixture { components, .. } = pilot_mixture(&rows, 2, 2, 1) else { panic!() };
+    assert_eq!(components.len(), 2);
+    for component in components {
+        let Covariance::Diagonal(v) = component.covariance else { panic!() };
+        let (wide, narrow) = if component.weight < 0.5 { (v[0], v[1]) } else { (v[1], v[0]) };
+        let weight = if component.weight < 0.5 { component.weight } else { 1.0 - component.weight };
+        assert!((weight - 0.3).abs() < 0.03);
+        assert!((wide - 1.0).abs() < 0.1 && narrow < 0.02, "{v:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_designed_says_why() {
+    let fails = |rows: &[f64], columns: &[&str], params: &DesignParams| {
+        design(rows, &names(columns), params).unwrap_err().to_string()
+    };
+    let defaults = DesignParams::default();
+    assert!(fails(&[1.0, 2.0], &["a", "b"], &defaults).contains("at least 2 rows, and there are 1"));
+    let constant = fails(&[1.0, 7.0, 2.0, 7.0], &["a", "b"], &defaults);
+    assert!(constant.contains("`b` is constant (7") && constant.contains("--exclude b"), "{constant}");
+    assert!(fails(&[], &[], &defaults).contains("no numeric columns"));
+    let zero = DesignParams { k: 0, ..DesignParams::default() };
+    assert!(fails(&[1.0, 2.0], &["a"], &zero).contains("-k 1"));
+}
+
+#[test]
+fn every_law_and_feature_gives_a_valid_spec() {
+    let rows = pilot(500, |s| (0..3).map(|_| s.normal()).collect());
+    for law in ["gaussian", "folded-gaussian", "adapted-radius", "weighted", "pilot-mixture"] {
+        for feature in Feature::ALL {
+            let params = DesignParams { law: law.parse().unwrap(), feature, ..DesignParams::default() };
+            let spec = design(&rows, &names(&["a", "b", "c"]), &params).unwrap();
+            assert_eq!(spec.law.name(), law);
+            assert_eq!(spec.dither, spec.feature != Feature::Fourier);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The one error type of the library: every variant carries the numbers and says what to do next.
+
+/// What can go wrong between a table, a spec and a sketch.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A field of a spec is out of its range.
+    #[error("spec field `{field}`: {problem}")]
+    Spec {
+        /// The field, as it is named in the JSON.
+        field: &'static str,
+        /// What is wrong with it, with the numbers and the allowed range.
+        problem: String,
+    },
+    /// A spec is not the JSON this version reads.
+    #[error("not a spec this version can read: {problem}")]
+    SpecJson {
+        /// The parser's words: line, column, and what was expected.
+        problem: String,
+    },
+    /// Two sketches were made with different specs.
+    #[error(
+        "these sketches cannot be combined: they differ in {}; \
+         make both with one spec (`compressive design ... -o spec.json`, then `sketch --spec spec.json`)",
+        fields.join(", ")
+    )]
+    Incompatible {
+        /// One entry per differing field: `field (ours / theirs)`.
+        fields: Vec<String>,
+    },
+    /// Subtracting would leave fewer than zero rows.
+    #[error(
+        "cannot subtract {theirs} rows from a sketch of {ours} rows: the second is not a part of the first"
+    )]
+    NotAPart {
+        /// Rows in the sketch subtracted from.
+        ours: u64,
+        /// Rows in the sketch to be subtracted.
+        theirs: u64,
+    },
+    /// The integer sums have no room for more rows.
+    #[error("a sketch holds at most 2^39 rows (or that much total weight); this one would pass it")]
+    Full,
+    /// A value of a row is NaN or infinite.
+    #[error("row {row}, column {column}: {value} is not a finite number")]
+    NotFinite {
+        /// Index of the row within the rows given, from 0.
+        row: usize,
+        /// Index of the column, from 0.
+        column: usize,
+        /// The value met.
+        value: f64,
+    },
+    /// A row weight is negative, not finite or too large.
+    #[error("row {row}: weight {weight} is not a number from 0 to 2^28")]
+    BadWeight {
+        /// Index of the row within the rows given, from 0.
+        row: usize,
+        /// The weight met.
+        weight: f64,
+    },
+    /// The number of values is not a multiple of the number of columns, or weights do not match rows.
+    #[error("{what}: got {found}, expected {expected}")]
+    Shape {
+        /// What was counted.
+        what: &'static str,
+        /// The count found.
+        found: usize,
+        /// The count expected.
+        expected: usize,
+    },
+    /// The bytes are not a sketch, or were damaged.
+    #[error("not an intact sketch file: {problem}")]
+    Corrupt {
+        /// What was found, and where.
+        problem: String,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "sketch format {found} is newer than this program, which reads format {known}; update compressive"
+    )]
+    NewerFormat {
+        /// The format in the file.
+        found: u64,
+        /// The newest format this version reads.
+        known: u32,
+    },
+    /// The sketch has too few rows for what was asked.
+    #[error("{what} needs at least {needed} rows, and there are {rows}")]
+    TooFewRows {
+        /// What was asked for.
+        what: &'static str,
+        /// Rows there are.
+        rows: u64,
+        /// Rows needed.
+        needed: u64,
+    },
+    /// A column of the pilot has one value only, so it has no spread to scale by.
+    #[error(
+        "column `{column}` is constant ({value} in all {rows} pilot rows), so it has no scale; \
+         leave it out with --exclude {column}"
+    )]
+    ConstantColumn {
+        /// The column's name.
+        column: String,
+        /// Its only value.
+        value: f64,
+        /// Pilot rows looked at.
+        rows: usize,
+    },
+    /// There is nothing to sketch.
+    #[error("there are no numeric columns to sketch")]
+    NoColumns,
+}
+
+/// Short for results of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

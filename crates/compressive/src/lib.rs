@@ -1,0 +1,56 @@
+//! Compressive learning: one pass over a table makes a *sketch*, a vector of exact integer sums of random features, from which models
+//! are learned without the table.
+//!
+//! - [`SketchSpec`] is the recipe (columns, transform, frequency law, scale, feature, seed); [`design::design`] makes one from a pilot sample.
+//! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
+//! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
+//! - [`compare::compare`] tells whether two sketches come from the same distribution.
+//!
+//! ```
+//! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+//!
+//! let operator = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 100).build()?;
+//! let (mut monday, mut tuesday) = (Sketch::empty(&operator), Sketch::empty(&operator));
+//! let mut scratch = Scratch::default();
+//! operator.accumulate(RowsRef::F32(&[0.0, 1.0, 2.0, 3.0]), None, &mut monday, &mut scratch)?;
+//! operator.accumulate(RowsRef::F32(&[5.0, 8.0]), None, &mut tuesday, &mut scratch)?;
+//!
+//! let mut week = monday.clone();
+//! week.merge(&tuesday)?;
+//! assert_eq!(week.rows(), 3);
+//! week.subtract(&tuesday)?;
+//! assert_eq!(week.to_bytes(), monday.to_bytes());
+//! # Ok::<(), compressive::Error>(())
+//! ```
+//!
+//! The library is pure mathematics: no files, no clock, no threads, no global randomness. Reading tables is the crate `compressive-io`.
+//! Symbols and bracketed references ([KBGP18] ...) are explained in `docs/math.md`.
+#![forbid(unsafe_code)]
+// Negated comparisons are meant: they are true for NaN.
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
+
+pub mod compare;
+pub mod design;
+mod error;
+mod feature;
+mod frequency;
+mod math;
+mod operator;
+mod random;
+pub mod scale;
+mod sketch;
+mod spec;
+mod special;
+mod wire;
+
+pub use compressive_kernels::Backend;
+pub use error::{Error, Result};
+pub use feature::{Feature, Surrogate};
+pub use frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
+pub use operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
+pub use sketch::{Moments, Sketch};
+pub use spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Transform};
+
+#[doc = include_str!("../../../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -1,0 +1,51 @@
+"""The measurable house rules: file length, function length, no unsafe outside the kernels, no unfinished markers."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+FILE_LIMIT, FUNCTION_LIMIT = 600, 80
+UNFINISHED = re.compile(r"\b(?:todo|unimplemented|dbg)!|FIX" + r"ME|XX" + r"X")
+
+
+def functions(lines):
+    """Name, first line and length of each function, from its `fn` to the brace that closes it at the same indentation."""
+    for i, line in enumerate(lines):
+        start = re.match(r"(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)", line)
+        if not start or line.rstrip().endswith((";", "}")):
+            continue
+        closing = start.group(1) + "}"
+        for j in range(i + 1, len(lines)):
+            if lines[j].rstrip() == closing:
+                yield start.group(2), i + 1, j - i + 1
+                break
+
+
+def complaints():
+    files = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.rs", "*.py"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    for name in files:
+        path = pathlib.Path(name)
+        if not path.exists():
+            continue
+        lines = path.read_text().splitlines()
+        if len(lines) > FILE_LIMIT:
+            yield f"{name}: {len(lines)} lines, the limit is {FILE_LIMIT}"
+        for i, line in enumerate(lines):
+            if UNFINISHED.search(line):
+                yield f"{name}:{i + 1}: unfinished: {line.strip()}"
+            code = line.split("//")[0]
+            if name.endswith(".rs") and "compressive-kernels" not in name and re.search(r"\bunsafe\b(?!_code)", code):
+                yield f"{name}:{i + 1}: unsafe belongs in compressive-kernels"
+        if name.endswith(".rs"):
+            for function, line, length in functions(lines):
+                if length > FUNCTION_LIMIT:
+                    yield f"{name}:{line}: fn {function} has {length} lines, the limit is {FUNCTION_LIMIT}"
+
+
+if __name__ == "__main__":
+    found = list(complaints())
+    print("\n".join(found) if found else "house rules kept")
+    sys.exit(bool(found))
