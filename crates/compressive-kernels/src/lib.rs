@@ -19,17 +19,21 @@
 
 mod backend;
 mod buffer;
+mod damped;
 mod dense;
 mod dispatch;
 mod driver;
 mod hadamard;
+mod product;
 mod projection;
 mod simd;
 mod wave;
 mod weight;
 
 pub use backend::Backend;
+pub use damped::damped_waves;
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
+pub use product::{Layout, product};
 pub use projection::Projection;
 pub use wave::Wave;
 

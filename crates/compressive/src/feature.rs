@@ -11,8 +11,8 @@
 //! | `cosine` | $\cos t$, first block only | 1 |
 //! | `periodic` | a table, linear in between | computed |
 //!
-//! Asymmetric learning ([SJ22]; [Sch21] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
-//! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ ([Sch21] lemma A.2):
+//! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
+//! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2):
 //! dividing the sketch by the gain $|G_1|$, and turning it back by the angle of $G_1$, gives an estimate of the Fourier sketch.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
@@ -29,7 +29,7 @@ pub enum Feature {
     Fourier,
     /// The signs of $\cos t$ and of $\sin t$: two bits a phase.
     OneBit,
-    /// The normalised modulo map, a quarter turn late so that its first harmonic is in phase with the cosine ([Sch21] eq. 3.32).
+    /// The normalised modulo map, a quarter turn late so that its first harmonic is in phase with the cosine (\[Sch21\] eq. 3.32).
     Sawtooth,
     /// $\cos t$ alone; meant to be used with dither.
     Cosine,

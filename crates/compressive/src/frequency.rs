@@ -1,15 +1,15 @@
 //! Laws of the random frequencies, and their draw from a seed.
 //!
 //! Every law but `explicit` is a radius times a direction, $\omega = \tfrac1\sigma R\,\Sigma^{-1/2}\varphi$ with
-//! $\varphi$ uniform on the sphere ([KBGP18] eq. 16), $\sigma$ the spec's `scale` and $\Sigma$ the identity except in the mixture law.
+//! $\varphi$ uniform on the sphere (\[KBGP18\] eq. 16), $\sigma$ the spec's `scale` and $\Sigma$ the identity except in the mixture law.
 //!
 //! | name | radius $R$ | reference |
 //! |---|---|---|
-//! | `gaussian` | $\chi_d$, so $\omega \sim N(0, \sigma^{-2} I)$ | [KBGP18] section 3.3.1 |
-//! | `folded-gaussian` | $\lvert N(0, 1)\rvert$ | [KBGP18] section 3.3.1 |
-//! | `adapted-radius` | density $\propto (R^2 + R^4/4)^{1/2} e^{-R^2/2}$ | [KBGP18] eq. 17 |
-//! | `weighted` | density $\propto w^2(R)\, R^{d-1} e^{-R^2/2}$, $w = 1 + R^2/d$ | [GBKT17] eq. 40 to 43 |
-//! | `pilot-mixture` | one of the first three, $\Sigma = \Sigma_l$ with probability $\alpha_l$ | [KBGP18] eq. 18 |
+//! | `gaussian` | $\chi_d$, so $\omega \sim N(0, \sigma^{-2} I)$ | \[KBGP18\] section 3.3.1 |
+//! | `folded-gaussian` | $\lvert N(0, 1)\rvert$ | \[KBGP18\] section 3.3.1 |
+//! | `adapted-radius` | density $\propto (R^2 + R^4/4)^{1/2} e^{-R^2/2}$ | \[KBGP18\] eq. 17 |
+//! | `weighted` | density $\propto w^2(R)\, R^{d-1} e^{-R^2/2}$, $w = 1 + R^2/d$ | \[GBKT17\] eq. 40 to 43 |
+//! | `pilot-mixture` | one of the first three, $\Sigma = \Sigma_l$ with probability $\alpha_l$ | \[KBGP18\] eq. 18 |
 //! | `explicit` | the frequencies are listed in the spec | |
 //!
 //! Frequency `j` depends on (law, scale, seed, j) and not on the sketch size. Cost: O(d) a frequency, O(d^2) for a full covariance.
@@ -119,6 +119,9 @@ impl FrequencyLaw {
         let fail = |problem: String| Err(Error::Spec { field: "law", problem });
         match self {
             FrequencyLaw::PilotMixture { components, .. } => {
+                if components.is_empty() {
+                    return fail("a mixture needs at least one component".into());
+                }
                 let total: f64 = components.iter().map(|c| c.weight).sum();
                 if components.iter().any(|c| !(c.weight > 0.0)) || !((total - 1.0).abs() < 1e-6) {
                     return fail(format!("component weights must be positive and sum to 1, not {total}"));

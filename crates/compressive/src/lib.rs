@@ -24,21 +24,24 @@
 //! ```
 //!
 //! The library is pure mathematics: no files, no clock, no threads, no global randomness. Reading tables is the crate `compressive-io`.
-//! Symbols and bracketed references ([KBGP18] ...) are explained in `docs/math.md`.
+//! Symbols and bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
 #![forbid(unsafe_code)]
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
+pub mod atom;
 pub mod compare;
 pub mod design;
 mod error;
 mod feature;
 mod frequency;
+mod linear;
 mod math;
 mod operator;
 mod random;
 pub mod scale;
 mod sketch;
+pub mod solve;
 mod spec;
 mod special;
 mod wire;

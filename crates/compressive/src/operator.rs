@@ -366,10 +366,10 @@ fn sum_table(table: &[f64], phases: &[f32], size: usize, weights: Option<&[i64]>
     }
 }
 
-/// Refuses frequencies whose phases could leave the range of f32.
+/// Refuses frequencies whose phases could leave the range of f32; rounding to f32 is forgiven.
 fn checked(turns: Vec<f32>) -> Result<Vec<f32>> {
     let largest = turns.iter().fold(0.0, |max: f32, w| max.max(w.abs()));
-    if f64::from(largest) * TAU <= MAX_FREQUENCY {
+    if f64::from(largest) * TAU <= MAX_FREQUENCY * 1.000_001 {
         return Ok(turns);
     }
     let problem =

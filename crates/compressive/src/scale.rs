@@ -2,8 +2,8 @@
 //!
 //! | name | rule | reference |
 //! |---|---|---|
-//! | `mean-sigma` | fit $e^{-R^2\sigma^2/2}$ to the peaks of $\lvert z\rvert$ against the radius: the mean width of the clusters | [KBGP18], `EstimMeanSigma` |
-//! | `data-variance` | $\sigma^2$ = mean variance of the columns: the width of the whole cloud | k-means heuristic of [BCGS19], as in [Sch21] section 6.3.3 |
+//! | `mean-sigma` | fit $e^{-R^2\sigma^2/2}$ to the peaks of $\lvert z\rvert$ against the radius: the mean width of the clusters | \[KBGP18\], `EstimMeanSigma` |
+//! | `data-variance` | $\sigma^2$ = mean variance of the columns: the width of the whole cloud | k-means heuristic of \[BCGS19\], as in \[Sch21\] section 6.3.3 |
 //! | `entropy` | the $\sigma$ of a grid at which the histogram of $\lvert z\rvert$ has the largest entropy | Giffon and Gribonval, sketch entropy |
 
 use std::fmt;
@@ -55,7 +55,7 @@ impl fmt::Display for ScaleRule {
     }
 }
 
-/// Parameters of [`mean_sigma`]; the defaults are those of [KBGP18] section 5.3.
+/// Parameters of [`mean_sigma`]; the defaults are those of \[KBGP18\] section 5.3.
 #[derive(Clone, Debug)]
 pub struct MeanSigmaParams {
     /// $m_0$: frequencies of the small sketch.
@@ -98,7 +98,7 @@ fn small_sketch(rows: &[f64], dim: usize, sigma: f64, size: usize, seed: u64) ->
     Ok(curve)
 }
 
-/// `EstimMeanSigma` of [KBGP18] section 3.3.3: the mean standard deviation of the clusters in the rows.
+/// `EstimMeanSigma` of \[KBGP18\] section 3.3.3: the mean standard deviation of the clusters in the rows.
 pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64) -> Result<f64> {
     let n_rows = rows.len() / dim;
     if n_rows < 2 {

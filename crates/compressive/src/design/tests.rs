@@ -49,7 +49,9 @@ fn sizes_follow_the_tasks_parameters() {
 
 #[test]
 fn structured_frequencies_are_chosen_where_they_win() {
-    for (dim, size, wins) in [(10, 1000, false), (32, 4000, false), (64, 4000, true), (784, 4000, true), (784, 50, false)] {
+    for (dim, size, wins) in
+        [(10, 1000, false), (32, 4000, false), (64, 4000, true), (784, 4000, true), (784, 50, false)]
+    {
         assert_eq!(structured_wins(dim, size), wins, "{dim} {size}");
     }
 }
