@@ -114,12 +114,18 @@ def files_table(binary, folder, quick):
 
 
 def run_measured(command):
-    """Wall seconds and peak resident megabytes of a command."""
-    start = time.perf_counter()
+    """Wall seconds and peak resident megabytes of a command, read while it runs: rusage would count this process before exec."""
+    start, peak = time.perf_counter(), 0.0
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, command
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    while process.poll() is None:
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            peak = max([peak] + [int(line.split()[1]) / 1024 for line in status.splitlines() if "VmHWM" in line])
+        except (FileNotFoundError, ProcessLookupError):
+            break
+        time.sleep(0.005)
+    assert process.wait() == 0, command
+    return time.perf_counter() - start, peak
 
 
 def growth_table(program, folder, quick):
@@ -137,7 +143,8 @@ def growth_table(program, folder, quick):
                 file[i : i + 1_000_000] = rng.normal(size=(min(1_000_000, n - i), d))
             del file
         command = [program, "sketch", name, "-o", folder / "out.sketch", "--size", m]
-        seconds, memory = min(run_measured(command) for _ in range(3))
+        runs = [run_measured(command) for _ in range(3)]
+        seconds, memory = min(r[0] for r in runs), max(r[1] for r in runs)
         lines.append(f"| {n:.0e} | {d} | {m} | npy | {seconds:.2f} | {1e9 * seconds / n / m:.3f} | {memory:.0f} |")
         print(lines[-1], flush=True)
     n = n_max

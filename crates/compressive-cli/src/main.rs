@@ -15,6 +15,7 @@ use args::{Cli, Command};
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    compressive_io::hide_decoder_panics();
     let cli = Cli::parse();
     let result = match &cli.command {
         Command::Design(args) => commands::design::run(args),

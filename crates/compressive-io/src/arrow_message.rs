@@ -12,8 +12,8 @@ use ::arrow_ipc::{Message, RecordBatch as BatchHeader, Schema as SchemaHeader};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use crate::columnar::guarded;
 use crate::error::{Error, Result};
+use crate::guard::guarded;
 
 /// Name of the format in messages to the user.
 pub(crate) const FORMAT: &str = "Arrow";

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Schema};
 
 use crate::chunk::{RowChunk, RowReader, Slot, number_key};
 use crate::error::{Error, Result};
+use crate::guard::guarded;
 use crate::plan::{ColumnInfo, Kind, Plan, quote};
 
 /// Rows above which a batch is handed out in slices.
@@ -58,20 +59,6 @@ pub(crate) fn require_types(plan: &Plan, columns: &[ColumnInfo]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Runs a decoder of the Arrow or Parquet crates on bytes that may be damaged: some of what they meet there ends in a
-/// panic in them, which is an error of the file like any other.
-pub(crate) fn guarded<T, E: ToString>(
-    path: &str,
-    format: &'static str,
-    decode: impl FnOnce() -> std::result::Result<T, E>,
-) -> Result<T> {
-    // Whatever the decoder held is dropped with the error, so its state after a panic is not seen.
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)) {
-        Ok(result) => result.map_err(|error| Error::malformed(path, format, error)),
-        Err(_) => Err(Error::malformed(path, format, "its bytes make no sense to the decoder")),
-    }
 }
 
 /// Batches that arrive one by one, with the columns `Plan::file_columns` in this order.

@@ -17,9 +17,10 @@ use ::parquet::arrow::arrow_reader::{
 };
 
 use crate::chunk::{RowChunk, RowReader};
-use crate::columnar::{self, BatchReader, Batches, guarded};
+use crate::columnar::{self, BatchReader, Batches};
 use crate::error::{Error, Result};
 use crate::fileio;
+use crate::guard::guarded;
 use crate::plan::Plan;
 use crate::table::{Opened, Parts, Sink, Spread, Table, drain};
 

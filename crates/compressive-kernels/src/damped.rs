@@ -6,8 +6,6 @@
 //! t = j pi/2 + r with |r| <= pi/4, then the Taylor series of sine and cosine to degree 15 and 16; q = i ln 2 + s with |s| <= ln(2)/2, then
 //! the series of the exponential to degree 12. Relative error about 2e-16 for |t| up to 1e5. Cost: about 45 operations an entry.
 
-use crate::backend::Backend;
-
 const LANES: usize = 8;
 type Lanes = [f64; LANES];
 
@@ -67,11 +65,10 @@ const EXP: [f64; 13] = [
 pub fn damped_waves(phases: &[f64], re: &mut [f64], im: &mut [f64]) {
     assert!(phases.len() == re.len() && re.len() == im.len(), "slices of one length");
     #[cfg(target_arch = "x86_64")]
-    if Backend::Avx2.is_available() {
+    if crate::backend::Backend::Avx2.is_available() {
         // SAFETY: the processor has AVX2 and FMA.
         return unsafe { damped_avx2(phases, re, im) };
     }
-    let _ = Backend::Scalar;
     damped::<false>(phases, re, im);
 }
 
@@ -163,7 +160,8 @@ mod tests {
         let n = 4099;
         let phases: Vec<f64> = (0..n).map(|i| (f64::from(i) - 2000.0) * 3.217).collect();
         let exponents: Vec<f64> = (0..n).map(|i| -0.011 * f64::from(i)).collect();
-        let check = |run: &dyn Fn(&[f64], &mut [f64], &mut [f64])| {
+        type Run = dyn Fn(&[f64], &mut [f64], &mut [f64]);
+        let check = |run: &Run| {
             let (mut re, mut im) = (exponents.clone(), vec![0.0; n as usize]);
             run(&phases, &mut re, &mut im);
             for i in 0..n as usize {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::feature::Feature;
 use crate::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw, cholesky};
 use crate::random::{Purpose, Stream};
-use crate::scale::{ScaleRule, estimate};
+use crate::scale::{ScaleRule, estimate, spread_rows};
 use crate::spec::{Bounds, MAX_SIZE, SketchSpec, Transform};
 
 /// What the sketch is meant for; it sets the size.
@@ -277,8 +277,8 @@ fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
 ///
 /// Variances are drawn towards the pooled one as if it had been seen ten more times, so that small clusters stay regular.
 fn pilot_mixture(rows: &[f64], dim: usize, k: usize, seed: u64) -> FrequencyLaw {
-    let n_rows = (rows.len() / dim).min(5000);
-    let rows = &rows[..n_rows * dim];
+    let rows = &spread_rows(rows, dim, 5000, seed)[..];
+    let n_rows = rows.len() / dim;
     let k = k.clamp(1, (n_rows / 20).max(1));
     let mut centres = plus_plus(rows, dim, k, seed);
     let mut labels = vec![0; n_rows];

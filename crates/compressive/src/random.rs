@@ -20,6 +20,8 @@ pub(crate) enum Purpose {
     Signs = 3,
     /// Starting points of the coarse mixture on the pilot.
     PilotMixture = 4,
+    /// Rows of the pilot that the scale is estimated on.
+    PilotRows = 6,
 }
 
 fn philox4x32_10(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {

@@ -12,6 +12,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::frequency::FrequencyLaw;
 use crate::operator::{RowsRef, Scratch};
+use crate::random::{Purpose, Stream};
 use crate::sketch::Sketch;
 use crate::spec::SketchSpec;
 
@@ -85,6 +86,22 @@ pub fn estimate(rule: ScaleRule, rows: &[f64], dim: usize, seed: u64) -> Result<
     Ok(sigma.clamp(1e-6, 1e6))
 }
 
+/// At most `n_max` rows, one drawn from each of as many equal runs of neighbours.
+///
+/// Spread out, because a pilot often comes in the order of its file; drawn, because a fixed step could fall in with a period of the rows.
+pub(crate) fn spread_rows(rows: &[f64], dim: usize, n_max: usize, seed: u64) -> Vec<f64> {
+    let n_rows = rows.len() / dim;
+    let kept = n_rows.min(n_max);
+    let mut stream = Stream::new(seed, Purpose::PilotRows, 0);
+    let mut drawn = Vec::with_capacity(kept * dim);
+    for i in 0..kept {
+        let (start, end) = (i * n_rows / kept, (i + 1) * n_rows / kept);
+        let row = start + stream.below(end - start);
+        drawn.extend_from_slice(&rows[row * dim..(row + 1) * dim]);
+    }
+    drawn
+}
+
 /// Radii and moduli $|z|$ of a small adapted-radius sketch of the rows, sorted by radius.
 fn small_sketch(rows: &[f64], dim: usize, sigma: f64, size: usize, seed: u64) -> Result<Vec<(f64, f64)>> {
     let columns = (0..dim).map(|c| c.to_string());
@@ -104,7 +121,7 @@ pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64)
     if n_rows < 2 {
         return Err(Error::TooFewRows { what: "estimating the scale", rows: n_rows as u64, needed: 2 });
     }
-    let rows = &rows[..n_rows.min(params.rows) * dim];
+    let rows = &spread_rows(rows, dim, params.rows, seed);
     // Differs from [KBGP18]: starts at the data's own deviation instead of 1, so that the first frequencies are in range for any unit.
     let mut sigma = data_deviation(rows, dim).max(1e-6);
     for round in 0..params.rounds {
@@ -120,7 +137,7 @@ pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64)
 }
 
 /// $\arg\min_\sigma \sum_q (e_q - e^{-R_q^2\sigma^2/2})^2$ within a factor 30 of `start`: a grid in the logarithm, then golden section.
-fn fit_decay(peaks: &[(f64, f64)], start: f64) -> f64 {
+pub(crate) fn fit_decay(peaks: &[(f64, f64)], start: f64) -> f64 {
     let misfit = |log_sigma: f64| -> f64 {
         let half_variance = 0.5 * (2.0 * log_sigma).exp();
         peaks.iter().map(|(r, e)| (e - (-r * r * half_variance).exp()).powi(2)).sum()
@@ -155,7 +172,7 @@ fn data_deviation(rows: &[f64], dim: usize) -> f64 {
 /// The scale, among 25 from a thirtieth of the data's deviation to it, whose histogram of $|z|$ (nine bins on [0, 1]) has the largest entropy.
 fn entropy_scale(rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let params = MeanSigmaParams::default();
-    let rows = &rows[..(rows.len() / dim).min(params.rows) * dim];
+    let rows = &spread_rows(rows, dim, params.rows, seed);
     let top = data_deviation(rows, dim).max(1e-6);
     let mut best = (f64::NEG_INFINITY, top);
     for i in 0..25 {
@@ -176,7 +193,6 @@ fn entropy_scale(rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, Stream};
 
     /// k clusters of deviation `width` whose centres have deviation `separation`.
     fn clusters(k: usize, dim: usize, width: f64, separation: f64, n: usize) -> Vec<f64> {
@@ -196,6 +212,16 @@ mod tests {
             let cloud = estimate(ScaleRule::DataVariance, &rows, 10, 1).unwrap();
             assert!(cloud > 2.0 * width, "{cloud}");
         }
+    }
+
+    #[test]
+    fn a_sorted_pilot_gives_the_scale_of_a_shuffled_one() {
+        let rows = clusters(4, 3, 0.5, 4.0, 20_000);
+        let mut sorted: Vec<&[f64]> = rows.chunks_exact(3).collect();
+        sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        let sorted: Vec<f64> = sorted.concat();
+        let sigma = |rows: &[f64]| estimate(ScaleRule::MeanSigma, rows, 3, 2).unwrap();
+        assert!((sigma(&sorted) / sigma(&rows) - 1.0).abs() < 0.05, "{} {}", sigma(&sorted), sigma(&rows));
     }
 
     #[test]

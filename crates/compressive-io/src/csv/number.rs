@@ -26,19 +26,13 @@ pub(super) fn scan(text: &[u8]) -> Option<(f64, usize)> {
     };
     let start = at;
     let mut digits: u64 = 0;
-    while let Some(digit) = digit_at(text, at) {
-        digits = digits.wrapping_mul(10).wrapping_add(digit);
-        at += 1;
-    }
+    at = take_digits(text, at, &mut digits);
     let mut n_digits = at - start;
     let mut exponent: i64 = 0;
     if text.get(at) == Some(&b'.') {
         at += 1;
         let point = at;
-        while let Some(digit) = digit_at(text, at) {
-            digits = digits.wrapping_mul(10).wrapping_add(digit);
-            at += 1;
-        }
+        at = take_digits(text, at, &mut digits);
         n_digits += at - point;
         exponent = point as i64 - at as i64;
     }
@@ -57,6 +51,37 @@ pub(super) fn scan(text: &[u8]) -> Option<(f64, usize)> {
         _ => return None,
     };
     Some((if negative { -magnitude } else { magnitude }, at))
+}
+
+/// Appends the digits from `at` on to `digits`, which wraps around after nineteen; returns the place behind them.
+#[inline]
+fn take_digits(text: &[u8], mut at: usize, digits: &mut u64) -> usize {
+    while let Some(value) = text.get(at..at + 8).and_then(eight_digits) {
+        *digits = digits.wrapping_mul(100_000_000).wrapping_add(value);
+        at += 8;
+    }
+    while let Some(digit) = digit_at(text, at) {
+        *digits = digits.wrapping_mul(10).wrapping_add(digit);
+        at += 1;
+    }
+    at
+}
+
+/// Value of eight digits, by arithmetic on all of them at once: neighbours are joined to pairs, pairs to fours, fours
+/// to the whole, each step one multiplication of the packed parts.
+#[inline]
+fn eight_digits(text: &[u8]) -> Option<u64> {
+    let packed = u64::from_le_bytes(text.try_into().ok()?);
+    // A byte is a digit if adding 0x46 leaves its high bit clear and so does subtracting 0x30.
+    let above = packed.wrapping_add(0x4646_4646_4646_4646);
+    let below = packed.wrapping_sub(0x3030_3030_3030_3030);
+    if (above | below) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    let pairs = below.wrapping_mul(10).wrapping_add(below >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let high = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    Some(low.wrapping_add(high) >> 32)
 }
 
 #[inline]
@@ -144,6 +169,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn eight_bytes_are_digits_or_are_refused(text in prop::array::uniform8(any::<u8>()), value in 0u64..100_000_000) {
+            let digits = text.iter().all(u8::is_ascii_digit);
+            prop_assert_eq!(eight_digits(&text).is_some(), digits);
+            prop_assert_eq!(eight_digits(format!("{value:08}").as_bytes()), Some(value));
+        }
+
+        #[test]
+        fn one_wrong_byte_among_eight_is_noticed(at in 0usize..8, byte in any::<u8>()) {
+            let mut text = *b"12345678";
+            text[at] = byte;
+            prop_assert_eq!(eight_digits(&text).is_some(), byte.is_ascii_digit());
+        }
+
         #[test]
         fn every_printed_float_reads_back_bit_for_bit(bits in any::<u64>(), places in 0usize..20) {
             let value = f64::from_bits(bits);

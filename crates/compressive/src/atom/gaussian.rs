@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `Dirac` | c | |
 //! | `SharedWidth` | c | $\tau$, $\Sigma = \tau I$ |
+//! | `SharedDiagonal` | c | $\sigma_1^2 \dots \sigma_d^2$ |
 //! | `Width` | c, $\tau$ | |
 //! | `Diagonal` | c, $\sigma_1^2 \dots \sigma_d^2$ | |
 //! | `Full` | c, the lower triangle of L by rows, $\Sigma = L L^\top$ | |
@@ -25,6 +26,8 @@ pub enum Shape {
     Dirac,
     /// Isotropic, one width for all atoms.
     SharedWidth,
+    /// A variance for each coordinate, the same for all atoms.
+    SharedDiagonal,
     /// Isotropic, a width for each atom.
     Width,
     /// A variance for each coordinate.
@@ -64,11 +67,8 @@ impl Gaussian {
         dither: &[f64],
         variance_max: f64,
     ) -> Gaussian {
-        let squares = if covariance == Shape::Diagonal {
-            frequencies.iter().map(|w| w * w).collect()
-        } else {
-            Vec::new()
-        };
+        let by_coordinate = matches!(covariance, Shape::Diagonal | Shape::SharedDiagonal);
+        let squares = if by_coordinate { frequencies.iter().map(|w| w * w).collect() } else { Vec::new() };
         let norms = frequencies
             .chunks_exact(dim)
             .map(|w| match &covariance {
@@ -120,6 +120,7 @@ impl Gaussian {
         match &self.covariance {
             Shape::Dirac => {}
             Shape::SharedWidth => diagonal(&|_| shared[0]),
+            Shape::SharedDiagonal => diagonal(&|c| shared[c]),
             Shape::Width => diagonal(&|_| atom[d]),
             Shape::Diagonal => diagonal(&|c| atom[d + c]),
             Shape::Known(known) => sigma.copy_from_slice(known),
@@ -145,6 +146,11 @@ impl Gaussian {
         match &self.covariance {
             Shape::Dirac => out.fill(0.0),
             Shape::SharedWidth => out.chunks_exact_mut(m).for_each(|o| isotropic(o, shared[0])),
+            Shape::SharedDiagonal => {
+                let exponents: Vec<f64> =
+                    self.squares.chunks_exact(d).map(|w2| -0.5 * dot(w2, shared)).collect();
+                out.chunks_exact_mut(m).for_each(|o| o.copy_from_slice(&exponents));
+            }
             Shape::Known(_) => out.chunks_exact_mut(m).for_each(|o| isotropic(o, 1.0)),
             Shape::Width => rows().zip(out.chunks_exact_mut(m)).for_each(|(atom, o)| isotropic(o, atom[d])),
             Shape::Diagonal => {
@@ -180,6 +186,14 @@ impl Gaussian {
             Shape::Dirac | Shape::Known(_) => {}
             Shape::SharedWidth => {
                 grad_shared[0] = s.chunks_exact(m).map(|s| -0.5 * dot(s, &self.norms)).sum();
+            }
+            Shape::SharedDiagonal => {
+                let mut total = vec![0.0; m];
+                for s in s.chunks_exact(m) {
+                    total.iter_mut().zip(s).for_each(|(t, s)| *t += s);
+                }
+                multiply(&total, &self.squares, d, grad_shared);
+                grad_shared.iter_mut().for_each(|g| *g *= -0.5);
             }
             Shape::Width => {
                 for (grad, s) in grad_atoms.chunks_exact_mut(p).zip(s.chunks_exact(m)) {
@@ -231,7 +245,7 @@ impl AtomFamily for Gaussian {
     fn n_params(&self) -> usize {
         let d = self.dim;
         d + match self.covariance {
-            Shape::Dirac | Shape::SharedWidth | Shape::Known(_) => 0,
+            Shape::Dirac | Shape::SharedWidth | Shape::SharedDiagonal | Shape::Known(_) => 0,
             Shape::Width => 1,
             Shape::Diagonal => d,
             Shape::Full => d * (d + 1) / 2,
@@ -239,7 +253,11 @@ impl AtomFamily for Gaussian {
     }
 
     fn n_shared(&self) -> usize {
-        usize::from(self.covariance == Shape::SharedWidth)
+        match self.covariance {
+            Shape::SharedWidth => 1,
+            Shape::SharedDiagonal => self.dim,
+            _ => 0,
+        }
     }
 
     fn bounds(&self, low: &[f64], high: &[f64]) -> ParamBounds {
@@ -268,7 +286,7 @@ impl AtomFamily for Gaussian {
         let variance = variance.clamp(smallest, largest);
         let mut atom = location.to_vec();
         match self.covariance {
-            Shape::Dirac | Shape::SharedWidth | Shape::Known(_) => {}
+            Shape::Dirac | Shape::SharedWidth | Shape::SharedDiagonal | Shape::Known(_) => {}
             Shape::Width => atom.push(variance),
             Shape::Diagonal => atom.resize(2 * self.dim, variance),
             Shape::Full => {
