@@ -61,6 +61,8 @@ pub struct LeftOut {
     pub name: String,
     /// Why it is left out: `text (such as "Paris")`, `excluded`, ...
     pub reason: String,
+    /// Whether the user's own options leave it out (`--columns`, `--exclude`, `--by`, `--weights`), and not what it holds.
+    pub asked: bool,
 }
 
 /// The names of the columns in use, common to all files of a data set.
@@ -84,7 +86,10 @@ pub(crate) fn choose(
     let mut features = Vec::new();
     for column in columns {
         match reason_against(column, options) {
-            Some(reason) => left_out.push(LeftOut { name: column.name.clone(), reason }),
+            Some(reason) => {
+                let asked = reason_asked(column, options).is_some();
+                left_out.push(LeftOut { name: column.name.clone(), reason, asked });
+            }
             None => features.push(column.name.clone()),
         }
     }
@@ -124,6 +129,12 @@ pub(crate) fn choose(
 
 /// Why a column is no feature; `None` if it is one.
 fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
+    let unfit = options.columns.is_none() && column.kind != Kind::Number;
+    reason_asked(column, options).or_else(|| unfit.then(|| column.kind.describe()))
+}
+
+/// Why the options make a column no feature.
+fn reason_asked(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
     let is = |option: &Option<String>| option.as_deref() == Some(column.name.as_str());
     if is(&options.by) {
         Some("gives the groups (--by)".to_owned())
@@ -133,8 +144,6 @@ fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> 
         Some("excluded (--exclude)".to_owned())
     } else if let Some(wanted) = &options.columns {
         (!wanted.contains(&column.name)).then(|| "not named by --columns".to_owned())
-    } else if column.kind != Kind::Number {
-        Some(column.kind.describe())
     } else {
         None
     }

@@ -50,7 +50,7 @@ pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions)
         ..options
     };
     let dataset = Dataset::open(&args.data, &options)?;
-    for left in dataset.left_out() {
+    for left in dataset.left_out().iter().filter(|left| !left.asked) {
         note(args.quiet, &format!("left out column `{}`: {}", left.name, left.reason));
     }
     Ok(dataset)
