@@ -5,6 +5,8 @@
 //! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
 //! - [`compare::compare`] tells whether two sketches come from the same distribution.
+//! - [`decode`] finds the mixture behind a sketch: [`decode::auto`] for most uses, the published decoders by name, and a statistically efficient
+//!   [`polish`](decode::polish).
 //!
 //! ```
 //! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
@@ -23,7 +25,8 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 //!
-//! The library is pure mathematics: no files, no clock, no threads, no global randomness. Reading tables is the crate `compressive-io`.
+//! The library is pure mathematics: no files, no clock, no global randomness; threads only where a parameter asks for them, without changing a result.
+//! Reading tables is the crate `compressive-io`.
 //! Symbols and bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
 #![forbid(unsafe_code)]
 // Negated comparisons are meant: they are true for NaN.
@@ -31,6 +34,7 @@
 
 pub mod atom;
 pub mod compare;
+pub mod decode;
 pub mod design;
 mod error;
 mod feature;

@@ -22,6 +22,8 @@ pub(crate) enum Purpose {
     PilotMixture = 4,
     /// Rows of the pilot that the scale is estimated on.
     PilotRows = 6,
+    /// Starting points of a decoder, restart `index`.
+    Decode = 5,
 }
 
 fn philox4x32_10(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {

@@ -1,0 +1,106 @@
+//! What a decoder is given: the sketch to be matched, the frequencies, and the box to search in.
+
+use std::f64::consts::TAU;
+
+use crate::atom::{Gaussian, Shape};
+use crate::error::{Error, Result};
+use crate::operator::SketchOperator;
+use crate::sketch::Moments;
+
+/// A sketch brought to the form all decoders share.
+///
+/// The mean features are divided by the feature's gain and turned back by its angle, so that they estimate
+/// $z_j = \mathbb E\, e^{i(\omega_j^\top u + \xi_j)}$ in working coordinates u whatever the feature was (\[SJ22\]).
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Real parts of z.
+    pub re: Vec<f64>,
+    /// Imaginary parts of z; zero, and not to be matched, for the cosine feature.
+    pub im: Vec<f64>,
+    /// False for the cosine feature, which has no imaginary parts.
+    pub complex: bool,
+    /// Weight of each entry in the objective.
+    pub weights: Vec<f64>,
+    /// Lower corner of the data box, in working coordinates.
+    pub low: Vec<f64>,
+    /// Upper corner of the data box.
+    pub high: Vec<f64>,
+    /// Rows behind the sketch.
+    pub rows: f64,
+    /// Variance of one entry (real or imaginary part) of z from sampling and added noise, averaged over the entries.
+    pub noise: f64,
+    /// The frequencies, as the family of point atoms.
+    pub points: Gaussian,
+}
+
+impl Target {
+    /// Brings a sketch's moments to the decoders' form. Cost: O(m d).
+    pub fn new(operator: &SketchOperator, moments: &Moments) -> Result<Target> {
+        let spec = operator.spec();
+        let (m, dim) = (spec.size, spec.dim());
+        if moments.rows < 1.0 || moments.mean.len() != spec.sketch_len() {
+            return Err(Error::TooFewRows {
+                what: "decoding a sketch",
+                rows: moments.rows as u64,
+                needed: 1,
+            });
+        }
+        let surrogate = spec.feature.surrogate();
+        let complex = spec.feature.blocks() == 2;
+        let (turn_re, turn_im) =
+            (surrogate.angle.cos() / surrogate.gain, -surrogate.angle.sin() / surrogate.gain);
+        let (mut re, mut im) = (vec![0.0; m], vec![0.0; m]);
+        for j in 0..m {
+            let (a, b) = (moments.mean[j], if complex { moments.mean[m + j] } else { 0.0 });
+            re[j] = a * turn_re - b * turn_im;
+            im[j] = if complex { a * turn_im + b * turn_re } else { 0.0 };
+        }
+        let (low, high) = working_box(operator);
+        let widest = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
+        let dither: Vec<f64> = operator.dither().iter().map(|&xi| f64::from(xi) * TAU).collect();
+        let points =
+            Gaussian::new(Shape::Dirac, dim, operator.frequencies(), &dither, 0.25 * widest * widest);
+        let weights = operator.radii().iter().map(|&r| spec.law.feature_weight(r, spec.scale, dim)).collect();
+        let energy = moments.mean.iter().map(|x| x * x).sum::<f64>() / moments.mean.len() as f64;
+        let sampling = (spec.feature.mean_square() - energy).max(0.0) / moments.rows;
+        let noise = (sampling + moments.noise_std * moments.noise_std) / (surrogate.gain * surrogate.gain);
+        Ok(Target { re, im, complex, weights, low, high, rows: moments.rows, noise, points })
+    }
+
+    /// Number d of working coordinates.
+    pub fn dim(&self) -> usize {
+        self.low.len()
+    }
+
+    /// Number m of frequencies.
+    pub fn size(&self) -> usize {
+        self.re.len()
+    }
+
+    /// Weighted energy $\sum_j w_j^2 |z_j|^2$.
+    pub fn energy(&self) -> f64 {
+        let entries = self.re.iter().zip(&self.im).zip(&self.weights);
+        entries.map(|((a, b), w)| w * w * (a * a + b * b)).sum()
+    }
+}
+
+/// The spec's box in working coordinates; with whitening, the smallest box around its image. Ten units each way if there is none.
+fn working_box(operator: &SketchOperator) -> (Vec<f64>, Vec<f64>) {
+    let spec = operator.spec();
+    let dim = spec.dim();
+    let Some(bounds) = &spec.bounds else { return (vec![-10.0; dim], vec![10.0; dim]) };
+    let t = &spec.transform;
+    let scaled = |corner: &[f64]| -> Vec<f64> {
+        corner.iter().zip(&t.centre).zip(&t.spread).map(|((x, c), s)| (x - c) / s).collect()
+    };
+    let (low, high) = (scaled(&bounds.low), scaled(&bounds.high));
+    let Some(matrix) = &t.whiten else { return (low, high) };
+    let side = |upper: bool| {
+        let extreme = |row: &Vec<f64>| {
+            let ends = row.iter().zip(low.iter().zip(&high));
+            ends.map(|(w, (l, h))| if (*w > 0.0) == upper { w * h } else { w * l }).sum::<f64>()
+        };
+        matrix.iter().map(extreme).collect::<Vec<f64>>()
+    };
+    (side(false), side(true))
+}
