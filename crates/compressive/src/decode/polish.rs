@@ -1,7 +1,7 @@
 //! The last fit of a Gaussian mixture: least squares to high accuracy, then the statistically efficient refinement.
 //!
 //! [`least_squares`] minimises $\sum_j w_j^2 \lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, as [`Problem::descend`](super::Problem::descend) does, but by Levenberg-Marquardt: tens of
-//! steps instead of hundreds, and a minimum to many digits.
+//! steps instead of hundreds, and a minimum to many digits, also where a narrow valley stops the descent.
 //!
 //! [`polish`] takes into account that the entries of a sketch are neither equally noisy nor independent. With C the covariance of the n entries of z under the
 //! fitted mixture, known in closed form, it minimises
@@ -11,6 +11,7 @@
 //! the optimally weighted method of moments, whose error approaches that of maximum likelihood on all rows as m grows:
 //!
 //! 1. C of one row's features at the given fit (gain-corrected; the power of a quantised feature's other harmonics and added noise go to the diagonal), divided by the rows;
+//!    what the given fit leaves unexplained beyond sampling noise is added to the diagonal as well, so that for data far from any such mixture the fit stays least squares;
 //! 2. a ridge of 1e-6 of the largest eigenvalue (power iteration) on the diagonal, then a blocked Cholesky factor;
 //! 3. Levenberg-Marquardt on the whitened residual from the given fit; again from 1 with the new fit if more `rounds` are wanted.
 //!
@@ -18,7 +19,7 @@
 //! entries, the frequencies are split into groups and the covariances between groups are left out of C: still consistent, with an error between the two fits.
 //! If the model is right, $\chi^2$ is near [`PolishInfo::degrees`]; far above it the start was in the wrong basin, or k is too small.
 //!
-//! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each of two or so matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes.
+//! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each of one or two matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes.
 //! It does not search: it needs a start in the right basin, from a greedy decoder.
 //! References: \[KBGP18\] section 5 (the problem); A. R. Hall, *Generalized Method of Moments*, Oxford University Press, 2005 (the estimator). The closed-form
 //! covariance of sketches is this project's own.
@@ -30,7 +31,7 @@ mod problem;
 mod variables;
 
 use crate::atom::{AtomFamily, Batch, Gaussian};
-use crate::decode::fit::Fit;
+use crate::decode::fit::{Fit, Problem};
 use crate::decode::target::Target;
 use crate::error::{Error, Result};
 use crate::solve::{LeastSquares, LmInfo, LmParams, StopReason, levenberg_marquardt};
@@ -59,7 +60,7 @@ pub struct LeastSquaresParams {
 
 impl Default for LeastSquaresParams {
     fn default() -> LeastSquaresParams {
-        let solver = LmParams { ftol: 1e-8, iterations_max: 100, ..LmParams::default() };
+        let solver = LmParams { ftol: 1e-8, iterations_max: 300, ..LmParams::default() };
         LeastSquaresParams { solver, total_weight: 0.0, threads: 0 }
     }
 }
@@ -73,7 +74,7 @@ pub struct PolishParams {
     pub rounds: usize,
     /// Ridge relative to the largest eigenvalue. Above 0; default 1e-6.
     pub ridge: f64,
-    /// Largest group of entries whose covariances are all taken into account. At least 2; default 5000, about two seconds on one core.
+    /// Largest group of entries whose covariances are all taken into account. At least 2; default 5000, one to two seconds on two cores.
     pub entries_max: usize,
     /// Whether the known total $\sum_l \alpha_l = 1$ is used. Default true.
     pub unit_sum: bool,
@@ -101,6 +102,8 @@ pub struct PolishInfo {
     pub chi_square: (f64, f64),
     /// What the last $\chi^2$ is expected to be near if the model is right: $\operatorname{tr}(C\,(C + \varrho I)^{-1})$ for the ridge $\varrho$, less the free variables.
     pub degrees: f64,
+    /// Mean square residual of the last round's start relative to its sampling noise; the part above 1 was added to the diagonal of C.
+    pub misfit: f64,
     /// Groups the entries were split into; 1 means that no covariance was left out.
     pub groups: usize,
     /// The largest ridge used, relative to the largest eigenvalue of its group.
@@ -157,6 +160,7 @@ pub fn polish(
         matrices: 0,
         chi_square: (f64::NAN, f64::NAN),
         degrees: f64::NAN,
+        misfit: f64::NAN,
         groups: groups.len(),
         ridge: params.ridge,
         stop: StopReason::BadInput,
@@ -209,6 +213,13 @@ fn excess(target: &Target) -> f64 {
     (target.noise * target.rows + energy - 0.5).max(0.0)
 }
 
+/// Mean square of the residual's entries relative to the sampling noise of an entry.
+fn misfit(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
+    let (re, im) = Problem::new(target, family).residual(fit);
+    let entries = target.size() as f64 * if target.complex { 2.0 } else { 1.0 };
+    re.iter().chain(&im).map(|r| r * r).sum::<f64>() / (entries * target.noise).max(f64::MIN_POSITIVE)
+}
+
 /// Frequencies in groups of at most `entries_max` entries, and small enough for the memory; each group has frequencies of all lengths.
 // Measured for d = 20, k = 5, m = 2050 in two groups, log symmetric KL over three draws: least squares -6.16, groups -6.70, groups by length -6.67,
 // half of the frequencies alone -6.4, no groups -6.89.
@@ -253,7 +264,9 @@ fn weighted(
     info: &mut PolishInfo,
 ) -> Option<Weighted> {
     let threads = parallel::resolve(params.threads);
-    let excess = excess(target);
+    info.misfit = misfit(target, family, fit);
+    // Sampling noise shrinks with the rows while a wrong model does not: without this term many rows would turn its error into confident nonsense.
+    let excess = excess(target) + (info.misfit - 1.0).max(0.0) * target.noise * target.rows;
     let variables = Variables::new(family, fit.k());
     let mut parts = Vec::with_capacity(groups.len());
     let mut unit_sum = 0.0f64;

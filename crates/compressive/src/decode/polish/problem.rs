@@ -4,7 +4,7 @@
 //! distribution.
 //!
 //! The gradient is $J^\top W^\top W r$ with the plain Jacobian, and costs little; $J^\top W^\top W J$ costs $n^2 p / 2 + n p^2 / 2$ when $W$ is a factor. It is therefore formed anew only when
-//! the cost has fallen below `renew` times what it was, or after four steps: near the solution a slightly old matrix leads to the same point.
+//! the cost has fallen below `renew` times what it was, or after six steps: near the solution a slightly old matrix leads to the same point.
 
 use compressive_kernels::{Layout, product};
 
@@ -15,8 +15,8 @@ use crate::atom::{AtomFamily, Batch, Gaussian};
 use crate::decode::fit::{Fit, dot};
 use crate::solve::LeastSquares;
 
-/// Points that a matrix may serve. Near the solution three are usual; a longer way is shorter with new matrices.
-const AGE_MAX: usize = 4;
+/// Points that a matrix may serve. Near the solution three to five are usual; a long way needs new matrices.
+const AGE_MAX: usize = 6;
 
 /// How the residuals of a part are weighted.
 pub(super) enum Weighting {
