@@ -191,7 +191,7 @@ def test_sketches_of_other_specs_do_not_merge(tmp_path, program):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_flipped_byte_and_ten_thousand_mutations(tmp_path, program):
+def test_a_flipped_bit_and_a_cut_are_noticed(tmp_path, program):
     data = csv(tmp_path, "a,b\n" + GOOD)
     program("sketch", *data, "-o", "s.sketch")
     whole = (tmp_path / "s.sketch").read_bytes()

@@ -223,20 +223,7 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 fn to_working(rows: &[f64], transform: &Transform) -> Vec<f64> {
-    let dim = transform.centre.len();
-    let mut working = Vec::with_capacity(rows.len());
-    for row in rows.chunks_exact(dim) {
-        let centred: Vec<f64> =
-            row.iter().zip(&transform.centre).zip(&transform.spread).map(|((x, c), s)| (x - c) / s).collect();
-        match &transform.whiten {
-            None => working.extend(centred),
-            Some(matrix) => {
-                working
-                    .extend(matrix.iter().map(|w| w.iter().zip(&centred).map(|(a, b)| a * b).sum::<f64>()));
-            }
-        }
-    }
-    working
+    rows.chunks_exact(transform.centre.len()).flat_map(|row| transform.apply(row)).collect()
 }
 
 /// $L^{-1}$ with $L L^\top$ the covariance of the rows (plus a millionth of its mean variance on the diagonal).

@@ -282,17 +282,7 @@ impl SketchOperator {
 
     /// A row of the user's units in working coordinates, in f64.
     pub fn working(&self, x: &[f64], out: &mut [f64]) {
-        let t = &self.spec.transform;
-        let centred: Vec<f64> =
-            x.iter().zip(&t.centre).zip(&self.inverse_spread).map(|((x, c), s)| (x - c) * s).collect();
-        match &t.whiten {
-            None => out.copy_from_slice(&centred),
-            Some(matrix) => {
-                for (o, w) in out.iter_mut().zip(matrix) {
-                    *o = w.iter().zip(&centred).map(|(a, b)| a * b).sum();
-                }
-            }
-        }
+        out.copy_from_slice(&self.spec.transform.apply(x));
     }
 
     fn phase(&self, j: usize, u: &[f64]) -> f64 {

@@ -14,6 +14,7 @@ use crate::frequency::FrequencyLaw;
 use crate::operator::{RowsRef, Scratch};
 use crate::random::{Purpose, Stream};
 use crate::sketch::Sketch;
+use crate::solve::golden_section;
 use crate::spec::SketchSpec;
 
 /// How the scale is chosen. Parses from its name or from a number.
@@ -145,17 +146,7 @@ pub(crate) fn fit_decay(peaks: &[(f64, f64)], start: f64) -> f64 {
     let step = 30f64.ln() / 60.0;
     let grid = (-60..=60).map(|i| start.ln() + f64::from(i) * step);
     let best = grid.min_by(|a, b| misfit(*a).total_cmp(&misfit(*b))).unwrap_or(start.ln());
-    let (mut low, mut high) = (best - step, best + step);
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    for _ in 0..40 {
-        let (a, b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-        if misfit(a) < misfit(b) {
-            high = b;
-        } else {
-            low = a;
-        }
-    }
-    (0.5 * (low + high)).exp()
+    golden_section(misfit, best - step, best + step, 40).exp()
 }
 
 /// Root of the mean variance of the columns.

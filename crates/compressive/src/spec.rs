@@ -34,6 +34,16 @@ impl Transform {
     pub fn identity(dim: usize) -> Transform {
         Transform { centre: vec![0.0; dim], spread: vec![1.0; dim], whiten: None }
     }
+
+    /// A row in working coordinates, in f64. Cost: d, or d^2 with whitening.
+    pub(crate) fn apply(&self, row: &[f64]) -> Vec<f64> {
+        let columns = row.iter().zip(&self.centre).zip(&self.spread);
+        let centred: Vec<f64> = columns.map(|((x, c), s)| (x - c) * (1.0 / s)).collect();
+        match &self.whiten {
+            None => centred,
+            Some(matrix) => matrix.iter().map(|w| w.iter().zip(&centred).map(|(a, b)| a * b).sum()).collect(),
+        }
+    }
 }
 
 /// The box that the data are expected in, in the user's units.

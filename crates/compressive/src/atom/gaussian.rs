@@ -17,7 +17,7 @@
 //! Reference: \[KBGP18\] eq. 15; the shared width is this project's own.
 
 use super::{AtomFamily, Batch, ParamBounds};
-use crate::linear::{multiply, multiply_transposed};
+use crate::linear::{dot, multiply, multiply_transposed};
 
 /// What the covariance of an atom may be.
 #[derive(Clone, Debug, PartialEq)]
@@ -227,10 +227,6 @@ impl Gaussian {
             }
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 impl AtomFamily for Gaussian {

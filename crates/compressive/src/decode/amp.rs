@@ -26,6 +26,7 @@ use crate::decode::info::DecodeInfo;
 use crate::decode::pursuit::{Pursuit, assemble, cluster_variance};
 use crate::decode::target::Target;
 use crate::random::{Purpose, Stream};
+use crate::solve::golden_section;
 
 mod pass;
 use pass::Messages;
@@ -193,16 +194,6 @@ impl WidthSearch<'_> {
         let step = (largest.ln() - lowest) / CELLS as f64;
         let grid = (0..=CELLS).map(|i| lowest + i as f64 * step);
         let best = grid.map(|x| (cost(x), x)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(lowest, |(_, x)| x);
-        let (mut low, mut high) = (best - step, (best + step).min(largest.ln()));
-        const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        for _ in 0..20 {
-            let (a, b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-            if cost(a) < cost(b) {
-                high = b;
-            } else {
-                low = a;
-            }
-        }
-        (0.5 * (low + high)).exp()
+        golden_section(cost, best - step, (best + step).min(largest.ln()), 20).exp()
     }
 }

@@ -6,9 +6,9 @@
 //! both products with the squared weights of the entries. Cost: one atom's sketch and vector-Jacobian product (2 m d multiply-adds each) an evaluation.
 
 use crate::atom::{AtomFamily, Batch, Gaussian};
-use crate::decode::fit::dot;
 use crate::decode::pursuit::kernel_variance;
 use crate::decode::target::Target;
+use crate::linear::dot;
 use crate::solve::{LbfgsParams, minimize};
 
 /// The correlation with one residual.

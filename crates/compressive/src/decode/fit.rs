@@ -4,6 +4,7 @@
 
 use crate::atom::{AtomFamily, Batch};
 use crate::decode::target::Target;
+use crate::linear::dot;
 use crate::solve::{LbfgsInfo, LbfgsParams, NnlsParams, minimize, nnls};
 
 /// Atoms with weights, in working coordinates.
@@ -173,17 +174,4 @@ fn subtract(target: &mut [f64], factor: f64, x: &[f64]) {
 
 fn scale_into(target: &mut [f64], factor: f64, x: &[f64]) {
     target.iter_mut().zip(x).for_each(|(t, x)| *t = factor * x);
-}
-
-/// $a^\top b$ in four interleaved sums.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a4.zip(b4) {
-        for lane in 0..4 {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }

@@ -11,11 +11,12 @@
 //! Cost: for each step, `starts` times `sweeps` evaluations of one atom (m d each), and a descent of k m d an evaluation.
 
 use crate::atom::{AtomFamily, Gaussian};
-use crate::decode::fit::{Fit, dot};
+use crate::decode::fit::Fit;
 use crate::decode::info::DecodeInfo;
 use crate::decode::pursuit::{Pursuit, cluster_variance, uniform_point};
 use crate::decode::shift::Correlation;
 use crate::decode::target::Target;
+use crate::linear::dot;
 use crate::random::{Purpose, Stream};
 
 /// Where a search starts. Points are rows of d working coordinates; without any, `Sample` and `PlusPlus` start as `Range` does.

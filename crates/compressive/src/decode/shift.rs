@@ -13,11 +13,12 @@
 //! Reference: \[BG24\] for the idea; the step rule, the width and the constants are this project's own.
 
 use crate::atom::{AtomFamily, Batch, Gaussian, Shape};
-use crate::decode::fit::{Fit, dot};
+use crate::decode::fit::Fit;
 use crate::decode::greedy::{GreedyParams, pursue};
 use crate::decode::info::DecodeInfo;
 use crate::decode::pursuit::{kernel_variance, uniform_point};
 use crate::decode::target::Target;
+use crate::linear::dot;
 use crate::random::Stream;
 
 /// Parameters of [`shift`].

@@ -12,11 +12,12 @@
 //! smooth densities, less so for well separated clusters (\[KBGP18\] section 6.3).
 
 use crate::atom::{AtomFamily, Gaussian, Shape};
-use crate::decode::fit::{Fit, dot};
+use crate::decode::fit::Fit;
 use crate::decode::greedy::Start;
 use crate::decode::info::DecodeInfo;
 use crate::decode::pursuit::{Pursuit, assemble, cluster_variance};
 use crate::decode::target::Target;
+use crate::linear::dot;
 use crate::random::{Purpose, Stream};
 
 /// Parameters of [`split`].

@@ -13,15 +13,19 @@
 //! Only the IEEE operations and the square root are used, in a fixed order, so that the same problem takes the same steps on every machine.
 
 mod cholesky;
+mod golden;
 mod lbfgs;
 mod levenberg;
 mod nnls;
 #[cfg(test)]
 mod problems;
 
+pub(crate) use golden::golden_section;
 pub use lbfgs::{LbfgsInfo, LbfgsParams, minimize};
 pub use levenberg::{LeastSquares, LmInfo, LmParams, levenberg_marquardt};
 pub use nnls::{NnlsInfo, NnlsParams, nnls};
+
+use crate::linear::dot;
 
 /// Why a solver stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,21 +53,6 @@ impl StopReason {
     pub fn converged(self) -> bool {
         matches!(self, StopReason::Optimal | StopReason::SmallDecrease | StopReason::SmallStep)
     }
-}
-
-/// $a^\top b$ in eight interleaved sums, which the compiler turns into vector operations without changing their order.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a_blocks, a_rest) = a.as_chunks::<8>();
-    let (b_blocks, b_rest) = b.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for (x, y) in a_blocks.iter().zip(b_blocks) {
-        for lane in 0..8 {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
-    ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7)) + rest
 }
 
 /// `y += factor * x`.

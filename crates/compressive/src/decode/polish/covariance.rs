@@ -18,7 +18,8 @@ use compressive_kernels::{Layout, damped_waves, product};
 use super::factor::Packed;
 use super::parallel::for_each;
 use crate::atom::{AtomFamily, Batch, Gaussian};
-use crate::decode::fit::{Fit, dot};
+use crate::decode::fit::Fit;
+use crate::linear::dot;
 
 /// Frequencies of a block column.
 const BLOCK: usize = 64;

@@ -11,7 +11,7 @@
 use compressive_kernels::{Layout, product};
 
 use super::parallel::for_each;
-use crate::decode::fit::dot;
+use crate::linear::dot;
 use crate::random::{Purpose, Stream};
 
 /// Steps of the power iteration; a value within a few percent is enough for a ridge.

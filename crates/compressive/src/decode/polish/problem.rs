@@ -12,7 +12,8 @@ use super::factor::Factor;
 use super::parallel::for_each;
 use super::variables::Variables;
 use crate::atom::{AtomFamily, Batch, Gaussian};
-use crate::decode::fit::{Fit, dot};
+use crate::decode::fit::Fit;
+use crate::linear::dot;
 use crate::solve::LeastSquares;
 
 /// Points that a matrix may serve. Near the solution three to five are usual; a long way needs new matrices.

@@ -1,7 +1,7 @@
 use super::problem::{Part, Weighted, Weighting};
 use super::*;
 use crate::atom::Shape;
-use crate::decode::fit::dot;
+use crate::linear::dot;
 use crate::random::{Purpose, Stream};
 
 const DIM: usize = 2;
