@@ -108,6 +108,22 @@ pub enum Error {
         /// Pilot rows looked at.
         rows: usize,
     },
+    /// A model's field is wrong.
+    #[error("model field `{field}`: {problem}")]
+    Model {
+        /// The field, as it is named in the JSON.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What was asked of a sketch cannot be learned.
+    #[error("cannot learn that ({field}): {problem}")]
+    Task {
+        /// What was asked.
+        field: &'static str,
+        /// Why not, with the numbers and the remedy.
+        problem: String,
+    },
     /// There is nothing to sketch.
     #[error("there are no numeric columns to sketch")]
     NoColumns,

@@ -120,6 +120,40 @@ impl Feature {
         }
     }
 
+    /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
+    /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 15$ that are not zero; none for sketches without a second block.
+    pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
+        if matches!(self, Feature::Fourier | Feature::Cosine) {
+            return Vec::new();
+        }
+        const POINTS: usize = 1 << 14;
+        let coefficient = |h: i32| {
+            let (mut re, mut im) = (0.0, 0.0);
+            for i in 0..POINTS {
+                let t = TAU * (i as f64 + 0.5) / POINTS as f64;
+                let (sin, cos) = (f64::from(h) * t).sin_cos();
+                re += self.value(t) * cos / POINTS as f64;
+                im -= self.value(t) * sin / POINTS as f64;
+            }
+            // 1 + i (-i)^h
+            match h.rem_euclid(4) {
+                0 => (re - im, re + im),
+                1 => (2.0 * re, 2.0 * im),
+                2 => (re + im, im - re),
+                _ => (0.0, 0.0),
+            }
+        };
+        let (a, b) = coefficient(1);
+        let norm = a * a + b * b;
+        let ratio = |(re, im): (f64, f64)| ((re * a + im * b) / norm, (im * a - re * b) / norm);
+        let others = (-15..=15).filter(|h| *h != 1 && *h != 0);
+        others
+            .map(|h| (h, ratio(coefficient(h))))
+            .filter(|(_, (re, im))| re.hypot(*im) > 1e-6)
+            .map(|(h, (re, im))| (h, re, im))
+            .collect()
+    }
+
     /// $\tfrac1{2\pi}\int f^2$: the mean square of an entry over a uniform phase.
     pub fn mean_square(&self) -> f64 {
         match self {

@@ -41,6 +41,7 @@ mod feature;
 mod frequency;
 mod linear;
 mod math;
+pub mod model;
 mod operator;
 mod random;
 pub mod scale;
@@ -48,6 +49,7 @@ mod sketch;
 pub mod solve;
 mod spec;
 mod special;
+pub mod task;
 mod wire;
 
 pub use compressive_kernels::Backend;

@@ -92,6 +92,27 @@ impl Gaussian {
         Gaussian::new(covariance, self.dim, &self.frequencies, &self.dither, self.variance_max)
     }
 
+    /// The same family at some of its frequencies, in the order given.
+    pub fn at(&self, which: &[usize]) -> Gaussian {
+        let d = self.dim;
+        let rows: Vec<f64> =
+            which.iter().flat_map(|&j| self.frequencies[j * d..(j + 1) * d].iter().copied()).collect();
+        let dither: Vec<f64> = which.iter().map(|&j| self.dither[j]).collect();
+        Gaussian::new(self.covariance.clone(), d, &rows, &dither, self.variance_max)
+    }
+
+    /// The family at h times its frequencies and dither.
+    pub fn harmonic(&self, h: i32) -> Gaussian {
+        let times = |v: &[f64]| v.iter().map(|x| x * f64::from(h)).collect::<Vec<f64>>();
+        let (rows, dither) = (times(&self.frequencies), times(&self.dither));
+        Gaussian::new(self.covariance.clone(), self.dim, &rows, &dither, self.variance_max)
+    }
+
+    /// The dither of each frequency, radians.
+    pub fn dither(&self) -> &[f64] {
+        &self.dither
+    }
+
     /// The kind of covariance.
     pub fn covariance(&self) -> &Shape {
         &self.covariance
@@ -277,6 +298,41 @@ impl AtomFamily for Gaussian {
         bounds
     }
 
+    fn units(&self) -> (Vec<f64>, Vec<f64>) {
+        let d = self.dim;
+        let m = self.dither.len().max(1) as f64;
+        let square = |c: usize| self.frequencies.iter().skip(c).step_by(d).map(|w| w * w).sum::<f64>() / m;
+        let squares: Vec<f64> = (0..d).map(|c| square(c).max(1e-300)).collect();
+        let all: f64 = squares.iter().sum();
+        let mut own: Vec<f64> = squares.iter().map(|s| 1.0 / s.sqrt()).collect();
+        let by_coordinate = squares.iter().map(|s| 2.0 / s);
+        match self.covariance {
+            Shape::Dirac | Shape::Known(_) => (own, Vec::new()),
+            Shape::SharedWidth => (own, vec![2.0 / all]),
+            Shape::SharedDiagonal => (own, by_coordinate.collect()),
+            Shape::Width => {
+                own.push(2.0 / all);
+                (own, Vec::new())
+            }
+            Shape::Diagonal => {
+                own.extend(by_coordinate);
+                (own, Vec::new())
+            }
+            Shape::Full => {
+                own.extend(
+                    (0..d)
+                        .flat_map(|i| (0..=i).map(move |j| (i, j)))
+                        .map(|(i, j)| 1.0 / (squares[i] * squares[j]).powf(0.25)),
+                );
+                (own, Vec::new())
+            }
+        }
+    }
+
+    fn restrict(&self, which: &[usize]) -> Box<dyn AtomFamily> {
+        Box::new(self.at(which))
+    }
+
     fn init(&self, location: &[f64], variance: f64) -> Vec<f64> {
         let (smallest, largest) = self.variance_range();
         let variance = variance.clamp(smallest, largest);
@@ -298,13 +354,13 @@ impl AtomFamily for Gaussian {
         let k = atoms.len() / p;
         out.resize(k, m);
         let centres: Vec<f64> = atoms.chunks_exact(p).flat_map(|atom| atom[..d].iter().copied()).collect();
-        let mut phases = vec![0.0; k * m];
-        multiply_transposed(&centres, &self.frequencies, d, &mut phases);
-        for row in phases.chunks_exact_mut(m) {
+        out.work.resize(k * m, 0.0);
+        multiply_transposed(&centres, &self.frequencies, d, &mut out.work);
+        for row in out.work.chunks_exact_mut(m) {
             row.iter_mut().zip(&self.dither).for_each(|(t, xi)| *t += xi);
         }
         self.exponents(atoms, shared, &mut out.re);
-        compressive_kernels::damped_waves(&phases, &mut out.re, &mut out.im);
+        compressive_kernels::damped_waves(&out.work, &mut out.re, &mut out.im);
     }
 
     fn vjp_batch(
@@ -312,22 +368,22 @@ impl AtomFamily for Gaussian {
         atoms: &[f64],
         _shared: &[f64],
         values: &Batch,
-        cotangent: &Batch,
+        cotangent: &mut Batch,
         grad_atoms: &mut [f64],
         grad_shared: &mut [f64],
     ) {
         let (d, p) = (self.dim, self.n_params());
-        let entries = || values.re.iter().zip(&values.im).zip(cotangent.re.iter().zip(&cotangent.im));
-        let t: Vec<f64> = entries().map(|((a, b), (u, v))| v * a - u * b).collect();
+        // t = Im(conj(a) (u + iv)) and s = Re(conj(a) (u + iv)), in place.
+        let waves = values.re.iter().zip(&values.im);
+        for ((u, v), (a, b)) in cotangent.re.iter_mut().zip(&mut cotangent.im).zip(waves) {
+            (*u, *v) = (*u * a + *v * b, *v * a - *u * b);
+        }
         let mut centres = vec![0.0; atoms.len() / p * d];
-        multiply(&t, &self.frequencies, d, &mut centres);
+        multiply(&cotangent.im, &self.frequencies, d, &mut centres);
         for (grad, centre) in grad_atoms.chunks_exact_mut(p).zip(centres.chunks_exact(d)) {
             grad[..d].copy_from_slice(centre);
         }
-        if !matches!(self.covariance, Shape::Dirac | Shape::Known(_)) {
-            let s: Vec<f64> = entries().map(|((a, b), (u, v))| u * a + v * b).collect();
-            self.shape_vjp(atoms, &s, grad_atoms, grad_shared);
-        }
+        self.shape_vjp(atoms, &cotangent.re, grad_atoms, grad_shared);
     }
 }
 

@@ -17,12 +17,14 @@ pub struct Batch {
     pub re: Vec<f64>,
     /// Imaginary parts, row-major.
     pub im: Vec<f64>,
+    /// Working memory of the family that fills the batch.
+    pub(crate) work: Vec<f64>,
 }
 
 impl Batch {
     /// A batch of k atoms at m frequencies, all zero.
     pub fn zeros(k: usize, m: usize) -> Batch {
-        Batch { re: vec![0.0; k * m], im: vec![0.0; k * m] }
+        Batch { re: vec![0.0; k * m], im: vec![0.0; k * m], work: Vec::new() }
     }
 
     /// Sets the size, keeping the memory.
@@ -46,7 +48,7 @@ pub struct ParamBounds {
 }
 
 /// A family of atoms. The first `dim` parameters of an atom are its location.
-pub trait AtomFamily: Sync {
+pub trait AtomFamily: Send + Sync {
     /// Number d of working coordinates.
     fn dim(&self) -> usize;
     /// Number of frequencies m.
@@ -57,19 +59,24 @@ pub trait AtomFamily: Sync {
     fn n_shared(&self) -> usize;
     /// Ends of all parameters, for locations in the box `low..high` of working coordinates.
     fn bounds(&self, low: &[f64], high: &[f64]) -> ParamBounds;
+    /// The change of each parameter of an atom, and of each shared one, that changes the sketch by about its own size.
+    fn units(&self) -> (Vec<f64>, Vec<f64>);
+    /// The same family at some of the frequencies, in the order given.
+    fn restrict(&self, which: &[usize]) -> Box<dyn AtomFamily>;
     /// An atom at a location, with the family's default shape; `variance` is a guess of its mean variance.
     fn init(&self, location: &[f64], variance: f64) -> Vec<f64>;
     /// Sketches of the atoms: `atoms` has k rows of `n_params`.
     fn sketch_batch(&self, atoms: &[f64], shared: &[f64], out: &mut Batch);
     /// Gradient in `atoms` and `shared` of $\sum_{k,j} u_{kj}\,\mathrm{Re}\,a_{kj} + v_{kj}\,\mathrm{Im}\,a_{kj}$ with the cotangent $u + iv$.
     ///
-    /// `values` are the sketches of the same atoms, as [`sketch_batch`](AtomFamily::sketch_batch) gives them. Gradients are overwritten.
+    /// `values` are the sketches of the same atoms, as [`sketch_batch`](AtomFamily::sketch_batch) gives them. Gradients are overwritten; the cotangent is
+    /// used as working memory and has no meaning afterwards.
     fn vjp_batch(
         &self,
         atoms: &[f64],
         shared: &[f64],
         values: &Batch,
-        cotangent: &Batch,
+        cotangent: &mut Batch,
         grad_atoms: &mut [f64],
         grad_shared: &mut [f64],
     );

@@ -71,7 +71,7 @@ impl<'a> Ascent<'a> {
             atom,
             self.shared,
             &self.values,
-            &self.cotangent,
+            &mut self.cotangent,
             gradient,
             &mut self.grad_shared,
         );

@@ -1,16 +1,24 @@
-//! `auto`, what users get: greedy search with a shared width, then richer covariances.
+//! `auto`, what users get: a greedy search with a shared width, shapes of the atoms' own, and for mixtures the efficient polish.
 //!
-//! 1. Several greedy runs with mean-shift search and isotropic atoms of one shared width ([`greedy`]); the lowest cost is kept.
-//!    The width is what makes it work: point atoms leave a ring of residual around every cluster they find, which attracts the next atom.
-//! 2. Joint descent with one variance per coordinate, shared by the atoms: columns are scaled by their spread, not by the clusters'.
-//! 3. Joint descent with variances of each atom's own, if the sketch has at least twice as many entries as there are parameters.
+//! 1. Search (file `search.rs`): isotropic atoms find the clusters, with one variance for each coordinate that all share. The width is what makes it work: point
+//!    atoms leave a ring of residual around every cluster they find, which attracts the next atom.
+//! 2. Shapes of the atoms' own, if the sketch has at least twice as many entries as there are parameters: joint descent for k-means, Levenberg-Marquardt for mixtures.
+//! 3. Again from other starting points, two at a time, until the residual is down to what a right model leaves, or the lowest cost was reached twice, or all
+//!    `restarts` are spent; the lowest cost is kept.
+//! 4. For mixtures, the statistically efficient [`polish`](super::polish).
 //!
-//! The restarts of step 1 run side by side; which one is kept does not depend on the number of threads.
-//! Cost: about 2k searches and descents a restart, O(k^2 m d) each.
+//! The two runs of a pair go side by side; the result does not depend on the number of threads.
+//! Cost: a run has some ten rounds of a mean-shift search and a joint descent, O(k m d) an evaluation.
 
 use crate::atom::{AtomFamily, Gaussian, Shape};
+use crate::decode::clompr::{ClomprParams, cl_ompr};
 use crate::decode::fit::{Fit, Problem};
-use crate::decode::greedy::{GreedyParams, greedy};
+use crate::decode::greedy::Start;
+use crate::decode::info::{DecodeInfo, Stop};
+use crate::decode::noise::expected_cost;
+use crate::decode::polish::{LeastSquaresParams, PolishParams, least_squares, polish};
+use crate::decode::search::{SearchParams, search};
+use crate::decode::split::{SplitParams, split};
 use crate::decode::target::Target;
 use crate::error::{Error, Result};
 
@@ -19,9 +27,13 @@ use crate::error::{Error, Result};
 pub struct AutoParams {
     /// Atoms wanted, at least 1.
     pub k: usize,
-    /// Greedy runs from other starting points, at least 1.
+    /// Shape of the atoms in the end.
+    pub shape: Shape,
+    /// Whether the shapes matter (a mixture: accurate least squares, then the polish) or only the locations (k-means).
+    pub mixture: bool,
+    /// Runs from other starting points at most, at least 1.
     pub restarts: usize,
-    /// Threads to run them on, at least 1; changes the time only.
+    /// Threads, at least 1; changes the time only.
     pub threads: usize,
     /// Seed of the starting points.
     pub seed: u64,
@@ -29,91 +41,250 @@ pub struct AutoParams {
 
 impl Default for AutoParams {
     fn default() -> Self {
-        AutoParams { k: 10, restarts: 2, threads: 1, seed: 0 }
+        AutoParams { k: 10, shape: Shape::Diagonal, mixture: false, restarts: 6, threads: 1, seed: 0 }
     }
 }
 
-/// What [`auto`] found: the atoms of `family`, and the cost at each step.
+/// What [`auto`] found: the atoms of `family`, and what it took.
 #[derive(Clone, Debug)]
 pub struct AutoFit {
     /// The family of the last step.
     pub family: Gaussian,
     /// The mixture, in working coordinates.
     pub fit: Fit,
-    /// Cost of each restart of step 1.
-    pub restarts: Vec<f64>,
-    /// The final cost $\lVert z - \sum_l \alpha_l a(\theta_l) \rVert^2$.
-    pub cost: f64,
+    /// What was done; its cost is the final one.
+    pub info: DecodeInfo,
+    /// The final cost relative to what a right model leaves: near 1 or below if the model explains the sketch.
+    pub misfit: f64,
+    /// $\chi^2$ of the polished mixture and what it is near if the model is right; only mixtures are polished.
+    pub chi_square: Option<(f64, f64)>,
 }
 
-/// Iterations of the descents of steps 2 and 3.
+/// Iterations of the descent of step 2.
 const DESCENT: usize = 1000;
+/// Runs that go side by side.
+const PAIR: usize = 2;
+/// A residual below this times what a right model leaves is the noise.
+const EXPLAINED: f64 = 1.5;
+/// Turns of removing harmonics and fitting.
+const TURNS: usize = 5;
+/// The turn after which a fit that still does not explain the sketch is searched anew.
+const SEARCH_AGAIN: usize = 2;
+/// Costs this close are the same minimum.
+const SAME: f64 = 1e-3;
 
 /// Decodes a sketch into k Gaussian atoms; for k-means the answer is their locations.
 pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
     check(target, params)?;
-    // Step 1.
-    let family = target.points.with_covariance(Shape::SharedWidth);
-    let runs = restarts(target, &family, params);
-    let costs: Vec<f64> = runs.iter().map(|(cost, _)| *cost).collect();
-    let best = runs.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, fit)| fit).unwrap_or_default();
-    // Step 2.
-    let dim = target.dim();
-    let family = target.points.with_covariance(Shape::SharedDiagonal);
-    let mut fit = Fit { shared: vec![best.shared[0].max(family.variance_range().0); dim], ..best };
-    let mut cost = Problem::new(target, &family).descend(&mut fit, DESCENT).value;
-    let entries = target.size() * if target.complex { 2 } else { 1 };
-    if entries < 2 * params.k * (2 * dim + 1) {
-        return Ok(AutoFit { family, fit, restarts: costs, cost });
+    let family = family(target, params);
+    let (mut fit, mut info) = best_of(target, &family, params)?;
+    let clean = remove_harmonics(target, &family, params, &mut fit, &mut info)?;
+    let target = clean.as_ref().unwrap_or(target);
+    let mut chi_square = None;
+    if params.mixture && info.stop != Stop::BadInput {
+        // Step 4.
+        let settings = PolishParams { threads: params.threads, ..PolishParams::default() };
+        let (polished, report) = polish(target, &family, &fit, &settings)?;
+        fit = polished;
+        info.cost = Problem::new(target, &family).cost(&fit);
+        chi_square = Some((report.chi_square.1, report.degrees)).filter(|_| report.rounds > 0);
     }
-    // Step 3.
-    let own = target.points.with_covariance(Shape::Diagonal);
-    let low = own.variance_range().0;
-    let variances: Vec<f64> = fit.shared.iter().map(|v| v.max(low)).collect();
-    let atoms = fit.atoms.chunks_exact(dim).flat_map(|c| [c, &variances[..]].concat()).collect();
-    let mut fit = Fit { atoms, shared: Vec::new(), weights: fit.weights };
-    cost = cost.min(Problem::new(target, &own).descend(&mut fit, DESCENT).value);
-    Ok(AutoFit { family: own, fit, restarts: costs, cost })
+    let misfit = info.cost / expected_cost(target, &family, &fit);
+    Ok(AutoFit { family, fit, info, misfit, chi_square })
+}
+
+/// Steps 1 to 3.
+fn best_of(target: &Target, family: &Gaussian, params: &AutoParams) -> Result<(Fit, DecodeInfo)> {
+    let mut best: Option<(Fit, DecodeInfo)> = None;
+    let (mut iterations, mut evaluations, mut reached) = (0, 0, 0);
+    let restarts = params.restarts.max(1);
+    for first in (0..restarts).step_by(PAIR) {
+        for run in runs(target, family, params, first..restarts.min(first + PAIR)) {
+            let (fit, info) = run?;
+            iterations += info.iterations;
+            evaluations += info.evaluations;
+            let lowest = best.as_ref().map_or(f64::INFINITY, |(_, b)| b.cost);
+            reached = match info.cost / lowest - 1.0 {
+                change if change < -SAME => 1,
+                change if change > SAME => reached,
+                _ => reached + 1,
+            };
+            if info.cost < lowest {
+                best = Some((fit, info));
+            }
+        }
+        let explained = best
+            .as_ref()
+            .is_some_and(|(fit, info)| info.cost < EXPLAINED * expected_cost(target, family, fit));
+        // Two runs of one kind may share a wrong minimum; a mixture first sees runs of the other kind.
+        if explained || (reached >= 2 && (!params.mixture || first >= PAIR)) {
+            break;
+        }
+    }
+    let (fit, info) = best.unwrap_or_else(|| (Fit::default(), DecodeInfo::nothing()));
+    Ok((fit, DecodeInfo { iterations, evaluations, ..info }))
+}
+
+/// Takes the other harmonics of a quantised feature out of the target as the fit predicts them, and fits anew, in turns. None if the feature has no others.
+fn remove_harmonics(
+    target: &Target,
+    family: &Gaussian,
+    params: &AutoParams,
+    fit: &mut Fit,
+    info: &mut DecodeInfo,
+) -> Result<Option<Target>> {
+    if target.harmonics.is_empty() || info.stop == Stop::BadInput {
+        return Ok(None);
+    }
+    let mut clean = target.without_harmonics(family, fit);
+    for turn in 0..TURNS {
+        let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
+        (*fit, info.cost) = (next, report.cost);
+        info.evaluations += report.evaluations;
+        if turn == SEARCH_AGAIN && info.cost > EXPLAINED * expected_cost(&clean, family, fit) {
+            // Most of the harmonics are gone: a new search sees what they hid.
+            let (again, report) = best_of(&clean, family, params)?;
+            info.iterations += report.iterations;
+            info.evaluations += report.evaluations;
+            if report.cost < info.cost {
+                *fit = again;
+            }
+        }
+        clean = target.without_harmonics(family, fit);
+    }
+    let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
+    (*fit, info.cost) = (next, report.cost);
+    Ok(Some(clean))
 }
 
 fn check(target: &Target, params: &AutoParams) -> Result<()> {
-    let fail = |problem: String| Err(Error::Spec { field: "k", problem });
-    if params.k == 0 {
+    let fail = |problem: String| Err(Error::Task { field: "k", problem });
+    let k = params.k;
+    if k == 0 {
         return fail("0 components cannot be learned; ask for 1 or more".into());
     }
-    if params.k as f64 > target.rows {
-        return fail(format!("{} components cannot be learned from {} rows", params.k, target.rows));
+    if k as f64 > target.rows {
+        return fail(format!("{k} components cannot be learned from {} rows; ask for fewer", target.rows));
     }
-    if target.size() < params.k {
+    if target.size() < k {
         return fail(format!(
-            "{} components need at least {0} frequencies, and the sketch has {}",
-            params.k,
-            target.size()
+            "{k} components need a sketch of at least {k} frequencies, and this one has {}; sketch again with --size {}",
+            target.size(),
+            5 * k * target.dim()
         ));
     }
     Ok(())
 }
 
-/// The greedy runs with their costs, in the order of their numbers.
-fn restarts(target: &Target, family: &Gaussian, params: &AutoParams) -> Vec<(f64, Fit)> {
-    let run = |restart: usize| {
-        let seed = params.seed.wrapping_mul(1_000_003).wrapping_add(restart as u64);
-        let fit = greedy(target, family, &GreedyParams::shift(params.k, seed));
-        (Problem::new(target, family as &dyn AtomFamily).cost(&fit), fit)
-    };
-    let (restarts, threads) = (params.restarts.max(1), params.threads.max(1));
+/// The family of step 2; shared variances if k-means has too few entries for more.
+fn family(target: &Target, params: &AutoParams) -> Gaussian {
+    let own = target.points.with_covariance(params.shape.clone());
+    if params.mixture || target.entries() >= 2 * params.k * (1 + own.n_params()) {
+        return own;
+    }
+    target.points.with_covariance(Shape::SharedDiagonal)
+}
+
+/// The runs of a range, side by side, in order.
+fn runs(
+    target: &Target,
+    family: &Gaussian,
+    params: &AutoParams,
+    range: std::ops::Range<usize>,
+) -> Vec<Result<(Fit, DecodeInfo)>> {
+    let one = |restart: usize, threads: usize| run(target, family, params, restart, threads);
+    if params.threads < 2 || range.len() < 2 {
+        return range.map(|restart| one(restart, params.threads)).collect();
+    }
+    let threads = params.threads / range.len();
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(restarts))
-            .map(|worker| {
-                scope.spawn(move || {
-                    (worker..restarts).step_by(threads).map(|r| (r, run(r))).collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        let mut all: Vec<_> = workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect();
-        all.sort_by_key(|(restart, _)| *restart);
-        all.into_iter().map(|(_, outcome)| outcome).collect()
+        let workers: Vec<_> =
+            range.map(|restart| scope.spawn(move || one(restart, threads.max(1)))).collect();
+        let joined = workers.into_iter().map(|w| w.join());
+        joined.map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
+}
+
+/// Steps 1 and 2 of one run. The second pair of a mixture's runs are published decoders whose atoms have shapes of their own from the start: they find what shared widths
+/// hide, such as a wide component over narrow ones.
+fn run(
+    target: &Target,
+    family: &Gaussian,
+    params: &AutoParams,
+    restart: usize,
+    threads: usize,
+) -> Result<(Fit, DecodeInfo)> {
+    let seed = params.seed.wrapping_mul(1_000_003).wrapping_add(restart as u64);
+    let own_shapes = family.n_params() > family.dim();
+    if params.mixture && own_shapes && restart / PAIR == 1 {
+        let (fit, info) = if restart == PAIR {
+            cl_ompr(
+                target,
+                family,
+                &ClomprParams { start: Start::Centre, inits: 1, ..ClomprParams::new(params.k, seed) },
+            )
+        } else {
+            split(target, family, &SplitParams::new(params.k, seed))
+        };
+        let (fit, report) = settle(target, family, params, fit, threads)?;
+        return Ok((
+            fit,
+            DecodeInfo { evaluations: info.evaluations + report.evaluations, cost: report.cost, ..info },
+        ));
+    }
+    let coarse = target.points.with_covariance(Shape::SharedDiagonal);
+    let (fit, mut info) = search(target, &coarse, &SearchParams::new(params.k, seed));
+    if info.stop == Stop::BadInput || *family.covariance() == Shape::SharedDiagonal {
+        return Ok((fit, info));
+    }
+    let (fit, report) = settle(target, family, params, with_shapes(family, &fit), threads)?;
+    info.evaluations += report.evaluations;
+    Ok((fit, DecodeInfo { iterations: info.iterations, evaluations: info.evaluations, ..report }))
+}
+
+/// Step 2: to the minimum near a fit.
+fn settle(
+    target: &Target,
+    family: &Gaussian,
+    params: &AutoParams,
+    mut fit: Fit,
+    threads: usize,
+) -> Result<(Fit, DecodeInfo)> {
+    if params.mixture {
+        let settings = LeastSquaresParams { threads, ..LeastSquaresParams::default() };
+        let (better, solved) = least_squares(target, family, &fit, &settings)?;
+        let cost = Problem::new(target, family).cost(&better);
+        let info =
+            DecodeInfo { iterations: 0, evaluations: solved.iterations, cost, stop: solved.stop.into() };
+        return Ok((better, info));
+    }
+    let descent = Problem::new(target, family).descend(&mut fit, DESCENT);
+    let info = DecodeInfo {
+        iterations: 0,
+        evaluations: descent.evaluations,
+        cost: descent.value,
+        stop: descent.stop.into(),
+    };
+    Ok((fit, info))
+}
+
+/// Atoms of a family at the locations of a fit with shared variances, with these variances as their own.
+fn with_shapes(family: &Gaussian, fit: &Fit) -> Fit {
+    let (low, high) = family.variance_range();
+    let d = family.dim();
+    let variances: Vec<f64> = fit.shared.iter().map(|v| v.clamp(low, high)).collect();
+    let shape: Vec<f64> = match family.covariance() {
+        Shape::Diagonal => variances,
+        Shape::Width => vec![variances.iter().sum::<f64>() / d as f64],
+        Shape::Full => {
+            let entries = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            entries.map(|(i, j)| if i == j { variances[i].sqrt() } else { 0.0 }).collect()
+        }
+        _ => Vec::new(),
+    };
+    let atoms = fit.atoms.chunks_exact(d).flat_map(|c| [c, &shape[..]].concat()).collect();
+    let shared = vec![fit.shared.iter().sum::<f64>() / d as f64; family.n_shared()];
+    Fit { atoms, shared, weights: fit.weights.clone() }
 }
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 //!
 //! Objective: $f(\theta, \alpha) = \sum_j w_j^2\,\lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$.
 
+use std::ops::Range;
+
+use compressive_kernels::{Layout, product};
+
 use crate::atom::{AtomFamily, Batch};
 use crate::decode::target::Target;
 use crate::linear::dot;
@@ -42,37 +46,52 @@ impl Fit {
     }
 }
 
-/// A target with a family: what all greedy decoders minimise. Holds the buffers of its evaluations.
+/// A target with a family: what all greedy decoders minimise.
+///
+/// Everything runs over the frequencies in chunks, small enough that the values of all atoms stay in the processor's cache.
 pub struct Problem<'a> {
     /// The sketch.
     pub target: &'a Target,
     /// The atoms.
     pub family: &'a dyn AtomFamily,
     squares: Vec<f64>,
+    chunks: Vec<Chunk>,
     values: Batch,
     cotangent: Batch,
 }
 
+/// Some of the frequencies.
+struct Chunk {
+    range: Range<usize>,
+    family: Box<dyn AtomFamily>,
+}
+
+/// Frequencies in a chunk.
+const CHUNK: usize = 256;
+
 impl<'a> Problem<'a> {
     /// Joins a target and a family at the same frequencies.
     pub fn new(target: &'a Target, family: &'a dyn AtomFamily) -> Problem<'a> {
+        let m = target.size();
         let squares = target.weights.iter().map(|w| w * w).collect();
-        Problem { target, family, squares, values: Batch::default(), cotangent: Batch::default() }
+        let chunk = |start: usize| {
+            let range = start..m.min(start + CHUNK);
+            let which: Vec<usize> = range.clone().collect();
+            Chunk { range, family: family.restrict(&which) }
+        };
+        let chunks = (0..m).step_by(CHUNK).map(chunk).collect();
+        Problem { target, family, squares, chunks, values: Batch::default(), cotangent: Batch::default() }
     }
 
     /// Residual $z - \sum_l \alpha_l a(\theta_l)$, real and imaginary parts.
     pub fn residual(&mut self, fit: &Fit) -> (Vec<f64>, Vec<f64>) {
-        self.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
-        self.residual_of_values(&fit.weights)
-    }
-
-    fn residual_of_values(&self, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let m = self.target.size();
         let (mut re, mut im) = (self.target.re.clone(), self.target.im.clone());
-        for (l, &alpha) in weights.iter().enumerate() {
-            subtract(&mut re, alpha, &self.values.re[l * m..(l + 1) * m]);
+        for chunk in &self.chunks {
+            let range = chunk.range.clone();
+            chunk.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
+            subtract(&mut re[range.clone()], &fit.weights, &self.values.re);
             if self.target.complex {
-                subtract(&mut im, alpha, &self.values.im[l * m..(l + 1) * m]);
+                subtract(&mut im[range], &fit.weights, &self.values.im);
             }
         }
         (re, im)
@@ -81,97 +100,197 @@ impl<'a> Problem<'a> {
     /// The objective.
     pub fn cost(&mut self, fit: &Fit) -> f64 {
         let (re, im) = self.residual(fit);
-        self.energy(&re, &im)
+        energy(&self.squares, &re, &im)
     }
 
-    fn energy(&self, re: &[f64], im: &[f64]) -> f64 {
-        re.iter().zip(im).zip(&self.squares).map(|((a, b), s)| s * (a * a + b * b)).sum()
+    /// Drops atoms until k are left, each time the one that the others replace best: the cost of leaving out atom l, with the other weights fitted anew, is
+    /// $\alpha_l^2 / (G^{-1})_{ll}$ for the Gram matrix G of the atoms. The weights are those of the others, fitted anew.
+    pub fn prune(&mut self, fit: &mut Fit, k: usize) {
+        let (gram, rhs) = self.normal_equations(fit);
+        let n = rhs.len();
+        let mut kept: Vec<usize> = (0..n).collect();
+        loop {
+            let size = kept.len();
+            let sub: Vec<f64> = kept
+                .iter()
+                .flat_map(|&i| kept.iter().map(move |&j| (i, j)))
+                .map(|(i, j)| gram[i * n + j])
+                .collect();
+            let b: Vec<f64> = kept.iter().map(|&i| rhs[i]).collect();
+            let weights = nnls(&sub, &b, &NnlsParams::default()).0;
+            if size <= k {
+                fit.keep(&kept);
+                fit.weights = weights;
+                return;
+            }
+            let inverse = inverse_diagonal(&sub, size);
+            let cost = |l: usize| weights[l] * weights[l] / inverse[l];
+            let least = (0..size).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(0);
+            kept.remove(least);
+        }
     }
 
     /// Non-negative least squares for the weights; with `unit_norm` the atoms are first scaled to norm one, and so are the weights returned.
     pub fn solve_weights(&mut self, fit: &Fit, unit_norm: bool) -> Vec<f64> {
-        self.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
-        let (m, k) = (self.target.size(), fit.atoms.len() / self.family.n_params());
-        let row = |v: &'_ [f64], l: usize| -> Vec<f64> {
-            v[l * m..(l + 1) * m].iter().zip(&self.target.weights).map(|(x, w)| x * w).collect()
-        };
-        let mut atoms: Vec<Vec<f64>> = (0..k)
-            .map(|l| {
-                let mut atom = row(&self.values.re, l);
-                if self.target.complex {
-                    atom.extend(row(&self.values.im, l));
-                }
-                atom
-            })
-            .collect();
+        let (mut gram, mut rhs) = self.normal_equations(fit);
+        let k = rhs.len();
         if unit_norm {
-            for atom in &mut atoms {
-                let norm = dot(atom, atom).sqrt().max(1e-300);
-                atom.iter_mut().for_each(|x| *x /= norm);
-            }
+            let norms: Vec<f64> = (0..k).map(|l| gram[l * k + l].sqrt().max(1e-300)).collect();
+            gram.iter_mut().enumerate().for_each(|(at, g)| *g /= norms[at / k] * norms[at % k]);
+            rhs.iter_mut().zip(&norms).for_each(|(b, n)| *b /= n);
         }
-        let mut z = row(&self.target.re, 0);
-        if self.target.complex {
-            z.extend(row(&self.target.im, 0));
-        }
-        let mut gram = vec![0.0; k * k];
-        for i in 0..k {
-            for j in 0..=i {
-                gram[i * k + j] = dot(&atoms[i], &atoms[j]);
-                gram[j * k + i] = gram[i * k + j];
-            }
-        }
-        let rhs: Vec<f64> = atoms.iter().map(|a| dot(a, &z)).collect();
         nnls(&gram, &rhs, &NnlsParams::default()).0
+    }
+
+    /// Gram matrix of the atoms, and their products with the sketch.
+    fn normal_equations(&mut self, fit: &Fit) -> (Vec<f64>, Vec<f64>) {
+        let k = fit.atoms.len() / self.family.n_params();
+        let (mut gram, mut rhs) = (vec![0.0; k * k], vec![0.0; k]);
+        for chunk in &self.chunks {
+            chunk.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
+            let parts = [(&mut self.values.re, &self.target.re), (&mut self.values.im, &self.target.im)];
+            for (values, z) in parts.into_iter().take(if self.target.complex { 2 } else { 1 }) {
+                let range = chunk.range.clone();
+                let (weights, n) = (&self.target.weights[range.clone()], chunk.range.len());
+                for atom in values.chunks_exact_mut(n) {
+                    atom.iter_mut().zip(weights).for_each(|(x, w)| *x *= w);
+                }
+                let z: Vec<f64> = z[range].iter().zip(weights).map(|(z, w)| z * w).collect();
+                add_products(values, n, &mut gram);
+                values.chunks_exact(n).zip(&mut rhs).for_each(|(atom, b)| *b += dot(atom, &z));
+            }
+        }
+        (gram, rhs)
     }
 
     /// Joint descent over atoms, shared parameters and weights from `fit`, inside the bounds. Improves `fit` or leaves it.
     pub fn descend(&mut self, fit: &mut Fit, iterations: usize) -> LbfgsInfo {
+        self.descend_inside(fit, iterations, false)
+    }
+
+    /// The same with the locations held where they are.
+    pub fn descend_shapes(&mut self, fit: &mut Fit, iterations: usize) -> LbfgsInfo {
+        self.descend_inside(fit, iterations, true)
+    }
+
+    fn descend_inside(&mut self, fit: &mut Fit, iterations: usize, hold: bool) -> LbfgsInfo {
         let (k, p, n_shared) = (fit.k(), self.family.n_params(), self.family.n_shared());
         let bounds = self.family.bounds(&self.target.low, &self.target.high);
-        let lower = [bounds.low.repeat(k), bounds.shared_low, vec![0.0; k]].concat();
-        let upper = [bounds.high.repeat(k), bounds.shared_high, vec![2.0; k]].concat();
-        let mut x = [&fit.atoms[..], &fit.shared, &fit.weights].concat();
+        let mut lower = [bounds.low.repeat(k), bounds.shared_low, vec![0.0; k]].concat();
+        let mut upper = [bounds.high.repeat(k), bounds.shared_high, vec![2.0; k]].concat();
+        if hold {
+            let d = self.family.dim();
+            for (l, atom) in fit.atoms.chunks_exact(p).enumerate() {
+                lower[l * p..l * p + d].copy_from_slice(&atom[..d]);
+                upper[l * p..l * p + d].copy_from_slice(&atom[..d]);
+            }
+        }
+        // In units in which the objective is about equally curved in every direction, else many atoms converge slowly.
+        let units = self.units(fit);
+        let scaled = |v: Vec<f64>| v.iter().zip(&units).map(|(v, u)| v / u).collect::<Vec<f64>>();
+        let mut x = scaled([&fit.atoms[..], &fit.shared, &fit.weights].concat());
+        let (lower, upper) = (scaled(lower), scaled(upper));
         let params = LbfgsParams { iterations_max: iterations, ..LbfgsParams::default() };
+        let mut point = vec![0.0; x.len()];
         let mut objective = |x: &[f64], gradient: &mut [f64]| {
-            let (atoms, rest) = x.split_at(k * p);
+            point.iter_mut().zip(x).zip(&units).for_each(|((p, x), u)| *p = x * u);
+            let (atoms, rest) = point.split_at(k * p);
             let (shared, weights) = rest.split_at(n_shared);
-            self.evaluate(atoms, shared, weights, gradient)
+            let cost = self.evaluate(atoms, shared, weights, gradient);
+            gradient.iter_mut().zip(&units).for_each(|(g, u)| *g *= u);
+            cost
         };
         let info = minimize(&mut objective, &mut x, &lower, &upper, &params);
+        x.iter_mut().zip(&units).for_each(|(x, u)| *x *= u);
         fit.atoms.copy_from_slice(&x[..k * p]);
         fit.shared.copy_from_slice(&x[k * p..k * p + n_shared]);
         fit.weights.copy_from_slice(&x[k * p + n_shared..]);
         info
     }
 
+    /// Units of the variables (atoms, shared, weights): the second derivative is about $2 m$ in each.
+    fn units(&self, fit: &Fit) -> Vec<f64> {
+        let k = fit.k() as f64;
+        let (own, shared) = self.family.units();
+        let least = 0.1 / k;
+        let atoms = fit.weights.iter().flat_map(|w| own.iter().map(move |u| u / w.clamp(least, 1.0)));
+        let shared = shared.iter().map(|u| u * k.sqrt());
+        atoms.chain(shared).chain(fit.weights.iter().map(|_| 1.0)).collect()
+    }
+
     /// Objective and its gradient in (atoms, shared, weights).
     fn evaluate(&mut self, atoms: &[f64], shared: &[f64], weights: &[f64], gradient: &mut [f64]) -> f64 {
-        let m = self.target.size();
-        let k = weights.len();
-        self.family.sketch_batch(atoms, shared, &mut self.values);
-        let (mut re, mut im) = self.residual_of_values(weights);
-        let cost = self.energy(&re, &im);
-        re.iter_mut().zip(&self.squares).for_each(|(r, s)| *r *= -2.0 * s);
-        im.iter_mut().zip(&self.squares).for_each(|(r, s)| *r *= -2.0 * s);
-        self.cotangent.resize(k, m);
+        gradient.fill(0.0);
         let (grad_atoms, rest) = gradient.split_at_mut(atoms.len());
         let (grad_shared, grad_weights) = rest.split_at_mut(shared.len());
-        for l in 0..k {
-            let rows = l * m..(l + 1) * m;
-            scale_into(&mut self.cotangent.re[rows.clone()], weights[l], &re);
-            scale_into(&mut self.cotangent.im[rows.clone()], weights[l], &im);
-            grad_weights[l] = dot(&self.values.re[rows.clone()], &re) + dot(&self.values.im[rows], &im);
+        let (mut own_atoms, mut own_shared) = (vec![0.0; atoms.len()], vec![0.0; shared.len()]);
+        let mut cost = 0.0;
+        for chunk in &self.chunks {
+            let (range, n) = (chunk.range.clone(), chunk.range.len());
+            chunk.family.sketch_batch(atoms, shared, &mut self.values);
+            let (mut re, mut im) =
+                (self.target.re[range.clone()].to_vec(), self.target.im[range.clone()].to_vec());
+            subtract(&mut re, weights, &self.values.re);
+            if self.target.complex {
+                subtract(&mut im, weights, &self.values.im);
+            }
+            let squares = &self.squares[range];
+            cost += energy(squares, &re, &im);
+            re.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
+            im.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
+            self.cotangent.resize(weights.len(), n);
+            for (l, &weight) in weights.iter().enumerate() {
+                let rows = l * n..(l + 1) * n;
+                scale_into(&mut self.cotangent.re[rows.clone()], weight, &re);
+                scale_into(&mut self.cotangent.im[rows.clone()], weight, &im);
+                grad_weights[l] += dot(&self.values.re[rows.clone()], &re) + dot(&self.values.im[rows], &im);
+            }
+            let cotangent = &mut self.cotangent;
+            chunk.family.vjp_batch(atoms, shared, &self.values, cotangent, &mut own_atoms, &mut own_shared);
+            grad_atoms.iter_mut().zip(&own_atoms).for_each(|(g, o)| *g += o);
+            grad_shared.iter_mut().zip(&own_shared).for_each(|(g, o)| *g += o);
         }
-        self.family.vjp_batch(atoms, shared, &self.values, &self.cotangent, grad_atoms, grad_shared);
         cost
     }
 }
 
-fn subtract(target: &mut [f64], factor: f64, x: &[f64]) {
-    target.iter_mut().zip(x).for_each(|(t, x)| *t -= factor * x);
+/// Takes $\sum_l \alpha_l a_l$ off, for the rows $a_l$ of `values`.
+fn subtract(target: &mut [f64], weights: &[f64], values: &[f64]) {
+    for (alpha, row) in weights.iter().zip(values.chunks_exact(target.len())) {
+        target.iter_mut().zip(row).for_each(|(t, x)| *t -= alpha * x);
+    }
+}
+
+/// Adds the products of all pairs of rows (of n) to a square matrix.
+fn add_products(rows: &[f64], n: usize, gram: &mut [f64]) {
+    let k = rows.len() / n;
+    product((k, n, k), 1.0, rows, Layout::Plain, rows, Layout::Transposed, 1.0, gram);
+}
+
+fn energy(squares: &[f64], re: &[f64], im: &[f64]) -> f64 {
+    re.iter().zip(im).zip(squares).map(|((a, b), s)| s * (a * a + b * b)).sum()
 }
 
 fn scale_into(target: &mut [f64], factor: f64, x: &[f64]) {
     target.iter_mut().zip(x).for_each(|(t, x)| *t = factor * x);
+}
+
+/// Diagonal of the inverse of a Gram matrix, a little ridge added.
+fn inverse_diagonal(gram: &[f64], n: usize) -> Vec<f64> {
+    let mean = (0..n).map(|i| gram[i * n + i]).sum::<f64>() / n as f64;
+    let rows: Vec<Vec<f64>> = (0..n)
+        .map(|i| (0..n).map(|j| gram[i * n + j] + if i == j { 1e-9 * mean } else { 0.0 }).collect())
+        .collect();
+    let Some(lower) = crate::frequency::cholesky(&rows) else { return vec![1.0; n] };
+    // Columns of the inverse factor: (G^-1)_ll = sum_i (L^-1)_il^2.
+    (0..n)
+        .map(|l| {
+            let mut column = vec![0.0; n];
+            for i in l..n {
+                let inner: f64 = (l..i).map(|j| lower[i][j] * column[j]).sum();
+                column[i] = (if i == l { 1.0 } else { 0.0 } - inner) / lower[i][i];
+            }
+            column.iter().map(|x| x * x).sum()
+        })
+        .collect()
 }

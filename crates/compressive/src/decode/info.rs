@@ -1,11 +1,11 @@
 //! What a decoder did.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::solve::StopReason;
 
 /// Report of a decoder.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecodeInfo {
     /// Outer iterations of the published algorithm, all restarts together.
     pub iterations: usize,
@@ -17,8 +17,15 @@ pub struct DecodeInfo {
     pub stop: Stop,
 }
 
+impl DecodeInfo {
+    /// The report of a decoder that could not start.
+    pub(super) fn nothing() -> DecodeInfo {
+        DecodeInfo { iterations: 0, evaluations: 0, cost: f64::INFINITY, stop: Stop::BadInput }
+    }
+}
+
 /// Why a decoder stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Stop {

@@ -12,8 +12,10 @@ pub mod genetic;
 pub mod greedy;
 pub mod iht;
 mod info;
+mod noise;
 pub mod polish;
 mod pursuit;
+mod search;
 pub mod shift;
 pub mod split;
 mod target;
@@ -22,4 +24,6 @@ mod tests;
 
 pub use fit::{Fit, Problem};
 pub use info::{DecodeInfo, Stop};
+pub(crate) use noise::expected_cost;
+pub(crate) use pursuit::cluster_variance;
 pub use target::Target;

@@ -30,8 +30,9 @@ mod parallel;
 mod problem;
 mod variables;
 
-use crate::atom::{AtomFamily, Batch, Gaussian};
+use crate::atom::{AtomFamily, Gaussian};
 use crate::decode::fit::{Fit, Problem};
+use crate::decode::noise::excess;
 use crate::decode::target::Target;
 use crate::error::{Error, Result};
 use crate::solve::{LeastSquares, LmInfo, LmParams, StopReason, levenberg_marquardt};
@@ -122,11 +123,10 @@ pub fn least_squares(
     params: &LeastSquaresParams,
 ) -> Result<(Fit, LmInfo)> {
     check(target, family, fit)?;
-    let dither = dither(target);
     let order: Vec<usize> = (0..target.size()).collect();
     let part = |which: &[usize]| {
         let weights = which.iter().map(|&j| target.weights[j]).collect();
-        part(target, family, &dither, which, Weighting::Each(weights))
+        part(target, family, which, Weighting::Each(weights))
     };
     let mut problem = Weighted {
         variables: Variables::new(family, fit.k()),
@@ -152,7 +152,6 @@ pub fn polish(
     params: &PolishParams,
 ) -> Result<(Fit, PolishInfo)> {
     check(target, family, fit)?;
-    let dither = dither(target);
     let groups = groups(target, params.entries_max);
     let mut info = PolishInfo {
         rounds: 0,
@@ -167,8 +166,7 @@ pub fn polish(
     };
     let mut current = Fit { weights: fit.normalised_weights(), ..fit.clone() };
     for _ in 0..params.rounds.max(1) {
-        let Some(mut problem) = weighted(target, family, &dither, &groups, &current, params, &mut info)
-        else {
+        let Some(mut problem) = weighted(target, family, &groups, &current, params, &mut info) else {
             info.stop = StopReason::NoProgress;
             break;
         };
@@ -199,20 +197,6 @@ fn check(target: &Target, family: &Gaussian, fit: &Fit) -> Result<()> {
     expect("shared parameters", fit.shared.len(), family.n_shared())
 }
 
-/// The dither of each frequency in radians, read off a point atom at the origin.
-fn dither(target: &Target) -> Vec<f64> {
-    let mut values = Batch::default();
-    target.points.sketch_batch(&vec![0.0; target.dim()], &[], &mut values);
-    values.im.iter().zip(&values.re).map(|(im, re)| im.atan2(*re)).collect()
-}
-
-/// Power of one row's entry beyond the 1/2 of a sine or cosine: other harmonics of the feature, and added noise times the rows.
-fn excess(target: &Target) -> f64 {
-    let entries = target.size() as f64 * if target.complex { 2.0 } else { 1.0 };
-    let energy = target.re.iter().chain(&target.im).map(|v| v * v).sum::<f64>() / entries;
-    (target.noise * target.rows + energy - 0.5).max(0.0)
-}
-
 /// Mean square of the residual's entries relative to the sampling noise of an entry.
 fn misfit(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
     let (re, im) = Problem::new(target, family).residual(fit);
@@ -237,27 +221,17 @@ fn groups(target: &Target, entries_max: usize) -> Vec<Vec<usize>> {
 }
 
 /// The part of the sketch at some frequencies.
-fn part(target: &Target, family: &Gaussian, dither: &[f64], which: &[usize], weighting: Weighting) -> Part {
+fn part(target: &Target, family: &Gaussian, which: &[usize], weighting: Weighting) -> Part {
     let z = which
         .iter()
         .flat_map(|&j| [target.re[j], target.im[j]].into_iter().take(if target.complex { 2 } else { 1 }));
-    Part { family: restrict(family, dither, which), z: z.collect(), weighting }
-}
-
-/// The family at some of its frequencies.
-fn restrict(family: &Gaussian, dither: &[f64], which: &[usize]) -> Gaussian {
-    let d = family.dim();
-    let rows: Vec<f64> =
-        which.iter().flat_map(|&j| family.frequencies()[j * d..(j + 1) * d].iter().copied()).collect();
-    let dither: Vec<f64> = which.iter().map(|&j| dither[j]).collect();
-    Gaussian::new(family.covariance().clone(), d, &rows, &dither, family.variance_range().1)
+    Part { family: family.at(which), z: z.collect(), weighting }
 }
 
 /// Steps 1 and 2: the whitened problem at a fit; none if the covariance has no factor.
 fn weighted(
     target: &Target,
     family: &Gaussian,
-    dither: &[f64],
     groups: &[Vec<usize>],
     fit: &Fit,
     params: &PolishParams,
@@ -272,12 +246,11 @@ fn weighted(
     let mut unit_sum = 0.0f64;
     info.degrees = f64::from(u8::from(params.unit_sum)) - variables.len() as f64;
     for which in groups {
-        let own: Vec<f64> = which.iter().map(|&j| dither[j]).collect();
-        let restricted = restrict(family, dither, which);
+        let restricted = family.at(which);
         let mut ridge = params.ridge;
         let mut found = None;
         for _ in 0..RIDGE_TRIES {
-            let mut matrix = covariance(&restricted, &own, fit, target.complex, threads);
+            let mut matrix = covariance(&restricted, fit, target.complex, threads);
             let floor = ridge * matrix.largest_eigenvalue();
             matrix.add_diagonal(excess + floor);
             matrix.scale(1.0 / target.rows);
@@ -291,7 +264,7 @@ fn weighted(
         info.ridge = info.ridge.max(ridge);
         info.degrees += factor.len() as f64 - variance * factor.inverse_trace();
         unit_sum = unit_sum.max(1.0 / variance);
-        parts.push(part(target, family, dither, which, Weighting::Whitened(factor)));
+        parts.push(part(target, family, which, Weighting::Whitened(factor)));
     }
     Some(Weighted {
         variables,

@@ -115,7 +115,7 @@ pub(super) fn kernel_variance(target: &Target) -> f64 {
 }
 
 /// Mean variance of the clusters from the decay of the peaks of $|z|$ with the radius, the regression of \[KBGP18\] section 3.3.3 on the sketch itself.
-pub(super) fn cluster_variance(target: &Target) -> f64 {
+pub(crate) fn cluster_variance(target: &Target) -> f64 {
     const BLOCKS: usize = 30;
     let modulus = target.re.iter().zip(&target.im).map(|(a, b)| (a * a + b * b).sqrt());
     let radii = target.points.norms().iter().map(|n| n.sqrt());

@@ -96,6 +96,30 @@ impl<'a> Correlation<'a> {
         (points[best * dim..(best + 1) * dim].to_vec(), evaluations)
     }
 
+    /// Up to `wanted` distinct maxima reached from uniform starts, the highest first, and the evaluations spent. Maxima closer than the kernel's width are one.
+    pub fn maxima(
+        &self,
+        starts: usize,
+        sweeps: usize,
+        wanted: usize,
+        stream: &mut Stream,
+    ) -> (Vec<Vec<f64>>, usize) {
+        let dim = self.target.dim();
+        let mut points: Vec<f64> = (0..starts).flat_map(|_| uniform_point(self.target, stream)).collect();
+        let (values, evaluations) = self.mean_shift(&mut points, sweeps);
+        let mut order: Vec<usize> = (0..starts).collect();
+        order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+        let mut found: Vec<Vec<f64>> = Vec::new();
+        for l in order {
+            let point = &points[l * dim..(l + 1) * dim];
+            let square = |y: &Vec<f64>| point.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+            if found.len() < wanted && found.iter().all(|y| square(y) > self.width_squared) {
+                found.push(point.to_vec());
+            }
+        }
+        (found, evaluations)
+    }
+
     /// Values and gradients at points, row-major.
     fn evaluate(
         &self,

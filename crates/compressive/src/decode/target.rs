@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use crate::atom::{Gaussian, Shape};
+use crate::atom::{AtomFamily, Batch, Gaussian, Shape};
+use crate::decode::fit::Fit;
 use crate::error::{Error, Result};
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
@@ -31,6 +32,8 @@ pub struct Target {
     pub noise: f64,
     /// The frequencies, as the family of point atoms.
     pub points: Gaussian,
+    /// Other harmonics of the feature in z, relative to the first: (h, real part, imaginary part).
+    pub harmonics: Vec<(i32, f64, f64)>,
 }
 
 impl Target {
@@ -64,7 +67,18 @@ impl Target {
         let energy = moments.mean.iter().map(|x| x * x).sum::<f64>() / moments.mean.len() as f64;
         let sampling = (spec.feature.mean_square() - energy).max(0.0) / moments.rows;
         let noise = (sampling + moments.noise_std * moments.noise_std) / (surrogate.gain * surrogate.gain);
-        Ok(Target { re, im, complex, weights, low, high, rows: moments.rows, noise, points })
+        Ok(Target {
+            re,
+            im,
+            complex,
+            weights,
+            low,
+            high,
+            rows: moments.rows,
+            noise,
+            points,
+            harmonics: spec.feature.harmonics(),
+        })
     }
 
     /// Number d of working coordinates.
@@ -75,6 +89,36 @@ impl Target {
     /// Number m of frequencies.
     pub fn size(&self) -> usize {
         self.re.len()
+    }
+
+    /// The target without the other harmonics of a quantised feature, as a fitted mixture predicts them: a model of characteristic function $\psi$ adds
+    /// $\sum_{h \ne 1} r_h\, \psi(h\omega_j) e^{ih\xi_j}$ to $z_j$. Cost: O(k m d) for each harmonic.
+    pub fn without_harmonics(&self, family: &Gaussian, fit: &Fit) -> Target {
+        let mut clean = self.clone();
+        let weights = fit.normalised_weights();
+        let (m, mut values) = (self.size(), Batch::default());
+        for &(h, ratio_re, ratio_im) in &self.harmonics {
+            family.harmonic(h.abs()).sketch_batch(&fit.atoms, &fit.shared, &mut values);
+            let sign = f64::from(h.signum());
+            for j in 0..m {
+                let part = |v: &[f64]| weights.iter().enumerate().map(|(l, w)| w * v[l * m + j]).sum::<f64>();
+                let (a, b) = (part(&values.re), sign * part(&values.im));
+                clean.re[j] -= ratio_re * a - ratio_im * b;
+                clean.im[j] -= ratio_re * b + ratio_im * a;
+            }
+        }
+        clean
+    }
+
+    /// Number of real entries: 2m, or m for the cosine feature.
+    pub fn entries(&self) -> usize {
+        self.size() * if self.complex { 2 } else { 1 }
+    }
+
+    /// What the objective is near if the model is right: $\sum_j w_j^2$ times the noise of an entry.
+    pub fn expected_cost(&self) -> f64 {
+        let squares: f64 = self.weights.iter().map(|w| w * w).sum();
+        (squares * if self.complex { 2.0 } else { 1.0 } * self.noise).max(f64::MIN_POSITIVE)
     }
 
     /// Weighted energy $\sum_j w_j^2 |z_j|^2$.

@@ -55,6 +55,7 @@ fn planted_at(deviation: f64, k: usize, dim: usize, spread: f64, complex: bool, 
         rows: 1e6,
         noise: 4e-7,
         points,
+        harmonics: Vec::new(),
     };
     (target, truth)
 }

@@ -62,7 +62,9 @@ fn whitening_makes_the_pilots_covariance_the_identity() {
         let (a, b, c) = (s.normal(), s.normal(), s.normal());
         vec![a, a + 0.1 * b, 3.0 * c - a]
     });
-    let (transform, _) = transform(&rows, &names(&["a", "b", "c"]), true).unwrap();
+    let (transform, _) =
+        transform(&rows, &names(&["a", "b", "c"]), &DesignParams { whiten: true, ..DesignParams::default() })
+            .unwrap();
     let white = to_working(&rows, &transform);
     for i in 0..3 {
         for j in 0..3 {
@@ -118,4 +120,26 @@ fn every_law_and_feature_gives_a_valid_spec() {
             assert_eq!(spec.dither, spec.feature != Feature::Fourier);
         }
     }
+}
+
+#[test]
+fn columns_of_one_unit_keep_their_proportions_for_kmeans_only() {
+    let mut stream = Stream::new(5, Purpose::PilotMixture, 9);
+    let rows: Vec<f64> = (0..2000).flat_map(|_| [stream.normal(), 8.0 * stream.normal()]).collect();
+    let spread = |task, second: f64, scaling| {
+        let rows: Vec<f64> = rows.chunks(2).flat_map(|r| [r[0], second * r[1]]).collect();
+        let params = DesignParams { task, scaling, ..DesignParams::default() };
+        design(&rows, &names(&["a", "b"]), &params).unwrap().transform.spread
+    };
+    let one = spread(Task::Kmeans, 1.0, Scaling::Auto);
+    assert!(one[0] == one[1] && (one[0] - (65.0f64 / 2.0).sqrt()).abs() < 0.6, "{one:?}");
+    for other in [
+        spread(Task::Gmm, 1.0, Scaling::Auto),
+        spread(Task::Kmeans, 1.0, Scaling::Columns),
+        spread(Task::Kmeans, 100.0, Scaling::Auto),
+    ] {
+        assert!(other[1] > 7.0 * other[0], "{other:?}");
+    }
+    let common = spread(Task::Gmm, 100.0, Scaling::Common);
+    assert_eq!(common[0], common[1]);
 }

@@ -69,7 +69,7 @@ fn vector_jacobian_products_agree_with_central_differences() {
         let mut values = Batch::default();
         family.sketch_batch(&atoms, &shared, &mut values);
         let (mut grad, mut grad_shared) = (vec![0.0; atoms.len()], vec![0.0; shared.len()]);
-        family.vjp_batch(&atoms, &shared, &values, &cotangent, &mut grad, &mut grad_shared);
+        family.vjp_batch(&atoms, &shared, &values, &mut cotangent.clone(), &mut grad, &mut grad_shared);
         let h = 1e-6;
         for i in 0..atoms.len() {
             let (mut low, mut high) = (atoms.clone(), atoms.clone());

@@ -47,15 +47,9 @@ struct Component {
     projected: Vec<f64>,
 }
 
-/// The covariance of one row's features at the frequencies of `family` (phases shifted by `dither`) under the mixture `fit`, its weights scaled to sum 1.
-pub(super) fn covariance(
-    family: &Gaussian,
-    dither: &[f64],
-    fit: &Fit,
-    complex: bool,
-    threads: usize,
-) -> Packed {
-    let model = Model::new(family, dither, fit, complex);
+/// The covariance of one row's features at the frequencies of `family` under the mixture `fit`, its weights scaled to sum 1.
+pub(super) fn covariance(family: &Gaussian, fit: &Fit, complex: bool, threads: usize) -> Packed {
+    let model = Model::new(family, fit, complex);
     let m = family.n_frequencies();
     let entries = if complex { 2 } else { 1 };
     let mut packed = Packed::zeros(m * entries, BLOCK * entries);
@@ -69,7 +63,7 @@ pub(super) fn covariance(
 }
 
 impl<'a> Model<'a> {
-    fn new(family: &'a Gaussian, dither: &[f64], fit: &Fit, complex: bool) -> Model<'a> {
+    fn new(family: &'a Gaussian, fit: &Fit, complex: bool) -> Model<'a> {
         let (d, m) = (family.dim(), family.n_frequencies());
         let frequencies = family.frequencies();
         let weights = fit.normalised_weights();
@@ -80,7 +74,7 @@ impl<'a> Model<'a> {
             let rows = frequencies.chunks_exact(d);
             Component {
                 weight,
-                phases: rows.clone().zip(dither).map(|(w, xi)| dot(w, &atom[..d]) + xi).collect(),
+                phases: rows.clone().zip(family.dither()).map(|(w, xi)| dot(w, &atom[..d]) + xi).collect(),
                 halves: rows.zip(projected.chunks_exact(d)).map(|(w, s)| 0.5 * dot(w, s)).collect(),
                 projected,
             }

@@ -1,5 +1,6 @@
 use super::problem::{Part, Weighted, Weighting};
 use super::*;
+use crate::atom::Batch;
 use crate::atom::Shape;
 use crate::linear::dot;
 use crate::random::{Purpose, Stream};
@@ -36,7 +37,8 @@ fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian, Fit) {
     let fit = mixture(&family, &mut stream);
     let (low, high) = (vec![-6.0; DIM], vec![6.0; DIM]);
     let (re, im, weights) = (vec![0.0; m], vec![0.0; m], vec![1.0; m]);
-    let mut target = Target { re, im, complex, weights, low, high, rows: 1e5, noise: 0.0, points };
+    let mut target =
+        Target { re, im, complex, weights, low, high, rows: 1e5, noise: 0.0, points, harmonics: vec![] };
     let (re, im) = Problem::new(&target, &family).residual(&fit);
     target.re = re.iter().map(|r| -r).collect();
     target.im = im.iter().map(|r| -r).collect();
@@ -69,8 +71,7 @@ fn distance(a: &Fit, b: &Fit) -> f64 {
 fn weighted_problem(target: &Target, family: &Gaussian, fit: &Fit) -> Weighted {
     let whole = groups(target, usize::MAX);
     let mut info = polish(target, family, fit, &PolishParams::default()).expect("fits").1;
-    weighted(target, family, &dither(target), &whole, fit, &PolishParams::default(), &mut info)
-        .expect("has a factor")
+    weighted(target, family, &whole, fit, &PolishParams::default(), &mut info).expect("has a factor")
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn jacobians_agree_with_central_differences_for_every_shape() {
         };
         let mut values = Batch::default();
         let here = variables.unpack(&x);
-        let whole = restrict(&family, &dither(&target), &order);
+        let whole = family.at(&order);
         whole.sketch_batch(&here.atoms, &here.shared, &mut values);
         for panel in variables.panels() {
             let columns = variables.jacobian(&whole, &here, &values, &panel, complex);
@@ -155,8 +156,8 @@ fn the_covariance_agrees_with_samples() {
     // one beyond 4.5 of the largest has a probability below 1e-3.
     let n = 200_000;
     let (target, family, fit) = exact(Shape::Full, 12, true);
-    let xi = dither(&target);
-    let matrix = covariance(&family, &xi, &fit, true, 2);
+    let xi = target.points.dither().to_vec();
+    let matrix = covariance(&family, &fit, true, 2);
     let mut stream = Stream::new(17, Purpose::PilotMixture, 3);
     let (mut first, mut second) = (vec![0.0; 24], vec![0.0; 24 * 24]);
     for _ in 0..n {
@@ -187,10 +188,8 @@ fn the_covariance_agrees_with_samples() {
 
 #[test]
 fn the_covariance_of_cosines_is_that_part_of_the_whole() {
-    let (target, family, fit) = exact(Shape::Diagonal, 150, true);
-    let xi = dither(&target);
-    let (whole, cosines) =
-        (covariance(&family, &xi, &fit, true, 1), covariance(&family, &xi, &fit, false, 2));
+    let (_, family, fit) = exact(Shape::Diagonal, 150, true);
+    let (whole, cosines) = (covariance(&family, &fit, true, 1), covariance(&family, &fit, false, 2));
     for i in 0..whole.columns.len() {
         let (start, width) = cosines.span(i);
         assert_eq!(whole.span(i), (2 * start, 2 * width));
@@ -280,7 +279,7 @@ fn a_start_that_is_not_finite_comes_back_with_the_reason() {
 fn a_part_scales_its_rows_by_the_weights_of_its_frequencies() {
     let (target, family, fit) = exact(Shape::Diagonal, 3, true);
     let weights = Weighting::Each(vec![2.0, 3.0, 5.0]);
-    let part: Part = part(&target, &family, &dither(&target), &[0, 1, 2], weights);
+    let part: Part = part(&target, &family, &[0, 1, 2], weights);
     let half = Fit { weights: fit.weights.iter().map(|w| 0.5 * w).collect(), ..fit };
     let mut problem = Weighted {
         variables: Variables::new(&family, K),
@@ -305,7 +304,7 @@ fn a_part_scales_its_rows_by_the_weights_of_its_frequencies() {
 /// The sketch of n rows drawn from a mixture of full covariances.
 fn sample(target: &mut Target, truth: &Fit, n: usize, seed: u64) {
     let mut stream = Stream::new(seed, Purpose::PilotMixture, 3);
-    let (xi, m) = (dither(target), target.size());
+    let (xi, m) = (target.points.dither().to_vec(), target.size());
     let (mut re, mut im) = (vec![0.0; m], vec![0.0; m]);
     for _ in 0..n {
         let u = stream.uniform();

@@ -1,0 +1,168 @@
+//! The decoders by name, and how each is run for a task.
+
+use std::str::FromStr;
+
+use crate::atom::{Gaussian, Shape};
+use crate::decode::amp::{AmpParams, amp};
+use crate::decode::auto::{AutoFit, AutoParams, auto};
+use crate::decode::clompr::{ClomprParams, cl_omp, cl_ompr};
+use crate::decode::genetic::{GeneticParams, genetic};
+use crate::decode::greedy::Start;
+use crate::decode::iht::{IhtParams, iht};
+use crate::decode::shift::{ShiftParams, shift};
+use crate::decode::split::{SplitParams, split};
+use crate::decode::{DecodeInfo, Fit, Target, expected_cost};
+use crate::error::Result;
+use crate::operator::SketchOperator;
+use crate::task::{Decoded, LearnParams, StartFrom};
+
+/// A way to search for the mixture behind a sketch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decoder {
+    /// What users get: [`crate::decode::auto`].
+    #[default]
+    Auto,
+    /// Orthogonal matching pursuit, \[KBGP18\].
+    ClOmp,
+    /// The same with replacement, \[KBGP18\] algorithm 1.
+    ClOmpr,
+    /// Hierarchical splitting, \[KBGP18\] algorithm 2.
+    Split,
+    /// Iterative hard thresholding, the baseline of \[KBGP18\].
+    Iht,
+    /// Mean-shift search in the manner of \[BG24\].
+    Shift,
+    /// Approximate message passing in the manner of \[BCGS19\].
+    Amp,
+    /// Genetic search, \[Sch21\] section 6.3.
+    Genetic,
+}
+
+/// All decoders with their names.
+const NAMES: [(&str, Decoder); 8] = [
+    ("auto", Decoder::Auto),
+    ("cl-omp", Decoder::ClOmp),
+    ("cl-ompr", Decoder::ClOmpr),
+    ("split", Decoder::Split),
+    ("iht", Decoder::Iht),
+    ("shift", Decoder::Shift),
+    ("amp", Decoder::Amp),
+    ("genetic", Decoder::Genetic),
+];
+
+impl Decoder {
+    /// The stable name used on the command line and in models.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, d)| *d == self).map_or("auto", |(name, _)| name)
+    }
+}
+
+impl FromStr for Decoder {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Decoder, String> {
+        let names = || NAMES.map(|(name, _)| name).join(", ");
+        NAMES
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, d)| *d)
+            .ok_or_else(|| format!("the decoders are {}", names()))
+    }
+}
+
+/// Runs the decoder of `params` for k components; `shape` is none for k-means.
+pub(super) fn run(
+    operator: &SketchOperator,
+    target: &Target,
+    k: usize,
+    shape: Option<Shape>,
+    params: &LearnParams,
+) -> Result<Decoded> {
+    if params.decoder == Decoder::Auto {
+        let defaults = AutoParams::default();
+        let auto_params = AutoParams {
+            k,
+            mixture: shape.is_some(),
+            shape: shape.unwrap_or(defaults.shape),
+            restarts: params.restarts.unwrap_or(defaults.restarts),
+            threads: params.threads,
+            seed: params.seed,
+        };
+        let AutoFit { family, fit, info, misfit, chi_square } = auto(target, &auto_params)?;
+        return Ok(Decoded { family, fit, info, misfit, chi_square });
+    }
+    // The published k-means decoders use points; those built on a width share one.
+    let shape = shape.unwrap_or(match params.decoder {
+        Decoder::Shift | Decoder::Amp => Shape::SharedWidth,
+        _ => Shape::Dirac,
+    });
+    let family = target.points.with_covariance(shape);
+    let (fit, info) = published(operator, target, &family, k, params);
+    let misfit = info.cost / expected_cost(target, &family, &fit);
+    Ok(Decoded { family, fit, info, misfit, chi_square: None })
+}
+
+/// A published decoder with its own defaults.
+fn published(
+    operator: &SketchOperator,
+    target: &Target,
+    family: &Gaussian,
+    k: usize,
+    params: &LearnParams,
+) -> (Fit, DecodeInfo) {
+    let seed = params.seed;
+    let clompr = || {
+        let defaults = ClomprParams::new(k, seed);
+        ClomprParams {
+            start: start(operator, &params.start),
+            restarts: params.restarts.unwrap_or(defaults.restarts),
+            ..defaults
+        }
+    };
+    match params.decoder {
+        Decoder::ClOmp => cl_omp(target, family, &clompr()),
+        Decoder::Auto | Decoder::ClOmpr => cl_ompr(target, family, &clompr()),
+        Decoder::Split => {
+            let defaults = SplitParams::new(k, seed);
+            split(
+                target,
+                family,
+                &SplitParams { restarts: params.restarts.unwrap_or(defaults.restarts), ..defaults },
+            )
+        }
+        Decoder::Iht => {
+            let defaults = IhtParams::new(k, seed);
+            let restarts = params.restarts.unwrap_or(defaults.restarts);
+            iht(target, family, &IhtParams { start: start(operator, &params.start), restarts, ..defaults })
+        }
+        Decoder::Shift => {
+            let defaults = ShiftParams::new(k, seed);
+            shift(
+                target,
+                family,
+                &ShiftParams { restarts: params.restarts.unwrap_or(defaults.restarts), ..defaults },
+            )
+        }
+        Decoder::Amp => {
+            let defaults = AmpParams::new(k, seed);
+            amp(
+                target,
+                family,
+                &AmpParams { restarts: params.restarts.unwrap_or(defaults.restarts), ..defaults },
+            )
+        }
+        Decoder::Genetic => genetic(target, family, &GeneticParams::new(k, seed)),
+    }
+}
+
+/// The starting rows in working coordinates.
+fn start(operator: &SketchOperator, start: &StartFrom) -> Start {
+    let transform = &operator.spec().transform;
+    let working =
+        |rows: &[f64]| rows.chunks_exact(operator.dim()).flat_map(|row| transform.apply(row)).collect();
+    match start {
+        StartFrom::Range => Start::Range,
+        StartFrom::Sample(rows) => Start::Sample(working(rows)),
+        StartFrom::PlusPlus(rows) => Start::PlusPlus(working(rows)),
+    }
+}

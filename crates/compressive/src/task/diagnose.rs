@@ -1,0 +1,223 @@
+//! Why a model is not good enough: the sketch, its scale, or the search (\[Sch21\] section 6.3).
+//!
+//! The objective at the model is compared with the objective at a reference: a model known to be good, or the best of a fresh search with other seeds.
+//!
+//! - The reference has a clearly lower objective: the search was stuck.
+//! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a wrong answer, so the sketch is too small.
+//! - Most $|z_j|$ are at the noise floor (frequencies too high) or near 1 (too low): the scale is wrong.
+
+use serde::Serialize;
+
+use crate::atom::{AtomFamily, Gaussian, Shape};
+use crate::decode::{Fit, Problem, Target};
+use crate::error::{Error, Result};
+use crate::model::{Content, Model, to_working};
+use crate::operator::SketchOperator;
+use crate::sketch::Moments;
+use crate::task::{Components, LearnParams, learn};
+
+/// What is wrong, if anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing: the model has the lowest objective found and explains the sketch.
+    Good,
+    /// The model has the lowest objective found, but the sketch holds structure that k such components do not explain.
+    TooSimple,
+    /// A lower objective exists.
+    DecoderStuck,
+    /// The objective is lowest at a wrong answer.
+    SketchTooSmall,
+    /// The frequencies are far too high or too low.
+    ScaleWrong,
+}
+
+/// The result of [`diagnose`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// One sentence: what to change.
+    pub advice: String,
+    /// Mean square residual of an entry at the model, relative to sampling noise.
+    pub misfit: f64,
+    /// The same at the reference.
+    pub reference_misfit: f64,
+    /// Whether the reference was given, not searched for.
+    pub reference_given: bool,
+    /// Root mean square distance between the model's locations and the nearest of the reference, in cluster widths.
+    pub distance: f64,
+    /// Mean of $|z_j|$.
+    pub mean_modulus: f64,
+    /// What that mean is for rows without any structure: the sampling noise.
+    pub noise_modulus: f64,
+}
+
+/// Objective above the reference's by this factor: stuck.
+const STUCK: f64 = 1.02;
+/// Locations this many cluster widths from the reference's: another answer.
+const FAR: f64 = 0.5;
+/// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
+const MODULUS: (f64, f64) = (0.02, 0.95);
+/// Misfit above which the model leaves structure unexplained.
+const UNEXPLAINED: f64 = 1.5;
+
+/// Compares a model with a reference under a sketch; without a reference, with a fresh search of four restarts on `threads` threads.
+pub fn diagnose(
+    operator: &SketchOperator,
+    moments: &Moments,
+    model: &Model,
+    reference: Option<&Model>,
+    threads: usize,
+) -> Result<Diagnosis> {
+    let target = Target::new(operator, moments)?;
+    let fresh = match reference {
+        Some(_) => None,
+        None => Some(search(operator, moments, model, threads)?),
+    };
+    let other = reference.or(fresh.as_ref()).unwrap_or(model);
+    let (ours, width) = objective(operator, &target, model)?;
+    let (theirs, _) = objective(operator, &target, other)?;
+    let modulus = target.re.iter().zip(&target.im).map(|(a, b)| a.hypot(*b));
+    let mean_modulus = modulus.sum::<f64>() / target.size() as f64;
+    let mut diagnosis = Diagnosis {
+        verdict: Verdict::Good,
+        advice: String::new(),
+        misfit: ours / target.expected_cost(),
+        reference_misfit: theirs / target.expected_cost(),
+        reference_given: reference.is_some(),
+        distance: distance(operator, model, other) / width.sqrt().max(1e-12),
+        mean_modulus,
+        // Mean of a Rayleigh variable.
+        noise_modulus: (target.noise * std::f64::consts::FRAC_PI_2).sqrt(),
+    };
+    diagnosis.verdict = verdict(&diagnosis);
+    diagnosis.advice = advice(&diagnosis, &target, model);
+    Ok(diagnosis)
+}
+
+fn verdict(d: &Diagnosis) -> Verdict {
+    if d.mean_modulus < MODULUS.0.max(2.0 * d.noise_modulus) || d.mean_modulus > MODULUS.1 {
+        return Verdict::ScaleWrong;
+    }
+    // Differences below the noise of the objective itself are none.
+    if d.misfit > STUCK * d.reference_misfit && d.misfit > UNEXPLAINED {
+        return Verdict::DecoderStuck;
+    }
+    if d.reference_given && d.distance > FAR {
+        return Verdict::SketchTooSmall;
+    }
+    if d.misfit > UNEXPLAINED { Verdict::TooSimple } else { Verdict::Good }
+}
+
+fn advice(d: &Diagnosis, target: &Target, model: &Model) -> String {
+    let size = target.size();
+    match d.verdict {
+        Verdict::Good => "the model explains the sketch to within its sampling noise; nothing to change".into(),
+        Verdict::TooSimple => format!(
+            "no better model of {} such components was found, yet the residual is {:.1} times the sampling noise: \
+             try a larger -k, or --covariance full, if the data should be described more closely",
+            model.k, d.misfit
+        ),
+        Verdict::DecoderStuck => {
+            "a lower objective exists: fit again with --decoder auto, more --restarts or another --seed".into()
+        }
+        Verdict::SketchTooSmall => format!(
+            "the objective is lowest away from the true answer: sketch again with a larger --size (now {size}, try {})",
+            2 * size
+        ),
+        Verdict::ScaleWrong if d.mean_modulus > 0.5 => {
+            "the frequencies are too low to tell the rows apart: sketch again with a smaller --scale, or let the program choose it".into()
+        }
+        Verdict::ScaleWrong => {
+            "the frequencies are too high, the sketch is noise: sketch again with a larger --scale, or let the program choose it".into()
+        }
+    }
+}
+
+/// The best of a fresh search for a model of the same kind.
+fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: usize) -> Result<Model> {
+    use crate::design::Task;
+    use crate::task::CovarianceKind;
+    let (task, covariance) = match &model.content {
+        Content::Kmeans { .. } => (Task::Kmeans, CovarianceKind::Diag),
+        Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
+            (Task::Gmm, CovarianceKind::Full)
+        }
+        Content::Gmm { .. } => (Task::Gmm, CovarianceKind::Diag),
+    };
+    let k = Components::Exactly(model.k);
+    let params = LearnParams {
+        task,
+        covariance,
+        k,
+        restarts: Some(4),
+        seed: 1_000_003,
+        threads,
+        ..LearnParams::default()
+    };
+    Ok(learn(operator, moments, &params)?.model)
+}
+
+/// The objective at a model, and the mean variance of its components in working units. A mixture is taken as it is, up to its weights' scale; for k-means the weights and the variances of the clusters
+/// are fitted at the given centres.
+fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<(f64, f64)> {
+    let spec = operator.spec();
+    if model.columns != spec.columns {
+        return Err(Error::Model {
+            field: "columns".into(),
+            problem: format!(
+                "the model has {}, the sketch {}",
+                model.columns.join(", "),
+                spec.columns.join(", ")
+            ),
+        });
+    }
+    let locations = working_locations(operator, model);
+    let d = target.dim();
+    match &model.content {
+        Content::Gmm { weights, covariances, .. } => {
+            let sigmas: Vec<Vec<f64>> =
+                (0..model.k).map(|l| to_working(&spec.transform, &covariances.matrix(l))).collect();
+            let trace = |s: &Vec<f64>| (0..d).map(|i| s[i * d + i]).sum::<f64>() / d as f64;
+            let width = sigmas.iter().map(trace).sum::<f64>() / model.k as f64;
+            let (mut re, mut im) = (target.re.clone(), target.im.clone());
+            for ((location, sigma), weight) in locations.iter().zip(sigmas).zip(weights) {
+                let family = target.points.with_covariance(Shape::Known(sigma));
+                let one = Fit { atoms: location.clone(), shared: vec![], weights: vec![*weight] };
+                let rest = Target { re, im, ..target.clone() };
+                (re, im) = Problem::new(&rest, &family).residual(&one);
+            }
+            let rest = Target { re, im, ..target.clone() };
+            Ok((rest.energy(), width))
+        }
+        Content::Kmeans { .. } => {
+            let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
+            let width = crate::decode::cluster_variance(target);
+            let atoms: Vec<f64> = locations.iter().flat_map(|c| family.init(c, width)).collect();
+            let mut problem = Problem::new(target, &family);
+            let mut fit = Fit { atoms, shared: vec![], weights: vec![1.0 / model.k as f64; model.k] };
+            fit.weights = problem.solve_weights(&fit, false);
+            let cost = problem.descend_shapes(&mut fit, 200).value;
+            let variances = fit.atoms.chunks_exact(2 * d).flat_map(|a| &a[d..]).sum::<f64>();
+            Ok((cost, variances / (model.k * d) as f64))
+        }
+    }
+}
+
+fn working_locations(operator: &SketchOperator, model: &Model) -> Vec<Vec<f64>> {
+    model.locations().iter().map(|x| operator.spec().transform.apply(x)).collect()
+}
+
+/// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per working coordinate.
+fn distance(operator: &SketchOperator, a: &Model, b: &Model) -> f64 {
+    let (a, b) = (working_locations(operator, a), working_locations(operator, b));
+    let one_way = |a: &[Vec<f64>], b: &[Vec<f64>]| {
+        let nearest = |x: &Vec<f64>| {
+            let square = |y: &Vec<f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+            b.iter().map(square).fold(f64::INFINITY, f64::min)
+        };
+        (a.iter().map(nearest).sum::<f64>() / a.len().max(1) as f64).sqrt()
+    };
+    one_way(&a, &b).max(one_way(&b, &a))
+}

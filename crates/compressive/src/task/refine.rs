@@ -1,0 +1,202 @@
+//! The SSE-optimal correction of k-means centres.
+//!
+//! The means of k Gaussians fitted to a sketch are the k-means centres only if the clusters are such Gaussians. For other data a richer mixture describes the density better
+//! than k atoms can, and k-means of that density is what is wanted:
+//!
+//! 1. decode about 2k atoms;
+//! 2. draw a synthetic sample from them, in the user's units;
+//! 3. run Lloyd's algorithm with k centres on the sample, from the decoded centres and from k-means++ starts, and keep the lowest SSE.
+//!
+//! It is left out where the fit explains the sketch, where the sketch cannot carry at least 1.5k atoms, and where more atoms do not describe it much better. The raw rows are never seen. Measured, m = 5kd, median relative SSE: digits (10 principal
+//! components) 1.067 to 1.032, Fashion-MNIST (20) 1.098 to 1.043.
+//! Cost: one more decoding, and some Lloyd runs on [`SAMPLE`] rows.
+
+use crate::atom::{AtomFamily, Gaussian, Shape};
+use crate::decode::auto::{AutoParams, auto};
+use crate::decode::{Fit, Problem, Target};
+use crate::error::Result;
+use crate::model::Working;
+use crate::operator::SketchOperator;
+use crate::random::{Purpose, Stream};
+use crate::task::{Decoded, LearnParams};
+
+/// Atoms of the richer mixture for each centre, at most.
+const RICHER: usize = 2;
+/// Searches of the richer mixture.
+const RESTARTS: usize = 2;
+/// Misfit above which the clusters are no such Gaussians.
+const UNEXPLAINED: f64 = 1.5;
+/// Iterations of the descent from split atoms.
+const DESCENT: usize = 1000;
+/// The richer mixture must bring the cost below this part of the fit's.
+const MUCH_BETTER: f64 = 0.7;
+/// Rows of the synthetic sample.
+const SAMPLE: usize = 20_000;
+/// Runs of Lloyd's algorithm from k-means++ starts.
+const STARTS: usize = 3;
+/// Rounds of a run at most.
+const ROUNDS: usize = 100;
+
+/// Centres with the share of the rows nearest to each.
+pub(super) type Shares = (Vec<Vec<f64>>, Vec<f64>);
+
+/// Steps 1 to 3: k centres in the user's units; none if the fit already explains the sketch or the sketch cannot carry more atoms.
+///
+/// Distances are taken with each column divided by its spread in the spec.
+pub(super) fn refine(
+    operator: &SketchOperator,
+    target: &Target,
+    decoded: &Decoded,
+    centers: &[Vec<f64>],
+    params: &LearnParams,
+) -> Result<Option<Shares>> {
+    let (k, d) = (centers.len(), target.dim());
+    let affordable = target.entries() / (2 * (1 + 2 * d));
+    let rich_k = affordable.min(RICHER * k).min(target.rows as usize);
+    if decoded.misfit < UNEXPLAINED || 2 * rich_k < 3 * k {
+        return Ok(None);
+    }
+    let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
+    let transform = &operator.spec().transform;
+    let scaled =
+        |row: &[f64]| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
+    let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
+    let sampled = sample(&rich.0, &rich.1, &Working::new(transform)?, &mut stream);
+    let rows: Vec<Vec<f64>> = sampled.iter().map(|row| scaled(row)).collect();
+    if rows.len() < k {
+        return Ok(None);
+    }
+    let mut best = lloyd(&rows, centers.iter().map(|c| scaled(c)).collect());
+    for _ in 0..STARTS {
+        let run = lloyd(&rows, plus_plus(&rows, k, &mut stream));
+        if run.sse < best.sse {
+            best = run;
+        }
+    }
+    if best.counts.contains(&0.0) {
+        return Ok(None);
+    }
+    let total: f64 = best.counts.iter().sum();
+    let shares = best.counts.iter().map(|c| c / total).collect();
+    let unscaled = |c: &Vec<f64>| c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect();
+    Ok(Some((best.centers.iter().map(unscaled).collect(), shares)))
+}
+
+/// Step 1: the better of a search for more atoms and of the given atoms, the heaviest split in two; none if neither describes the sketch much better than the fit.
+fn richer(
+    target: &Target,
+    decoded: &Decoded,
+    k: usize,
+    params: &LearnParams,
+) -> Result<Option<(Gaussian, Fit)>> {
+    let settings = AutoParams {
+        k,
+        restarts: RESTARTS,
+        threads: params.threads,
+        seed: params.seed,
+        ..AutoParams::default()
+    };
+    let found = auto(target, &settings)?;
+    let mut best = (found.family, found.fit, found.info.cost);
+    if *decoded.family.covariance() == Shape::Diagonal {
+        let mut fit = halved(&decoded.family, &decoded.fit, k);
+        let cost = Problem::new(target, &decoded.family).descend(&mut fit, DESCENT).value;
+        if cost < best.2 {
+            best = (decoded.family.clone(), fit, cost);
+        }
+    }
+    let (family, fit, cost) = best;
+    let better = *family.covariance() == Shape::Diagonal && cost < MUCH_BETTER * decoded.info.cost;
+    Ok(better.then_some((family, fit)))
+}
+
+/// The atoms with the heaviest ones split along their widest coordinate, k in all.
+fn halved(family: &Gaussian, fit: &Fit, k: usize) -> Fit {
+    let (d, p) = (family.dim(), family.n_params());
+    let mut order: Vec<usize> = (0..fit.k()).collect();
+    order.sort_by(|&a, &b| fit.weights[b].total_cmp(&fit.weights[a]));
+    let mut out = fit.clone();
+    for l in order.into_iter().take(k.saturating_sub(fit.k())) {
+        let atom = &fit.atoms[l * p..(l + 1) * p];
+        let widest = (0..d).max_by(|&a, &b| atom[d + a].total_cmp(&atom[d + b])).unwrap_or(0);
+        let step = 0.7 * atom[d + widest].sqrt();
+        out.atoms.extend_from_slice(atom);
+        let last = out.atoms.len() - p;
+        out.atoms[last + widest] += step;
+        out.atoms[l * p + widest] -= step;
+        out.weights[l] *= 0.5;
+        out.weights.push(out.weights[l]);
+    }
+    out
+}
+
+/// Step 2.
+fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) -> Vec<Vec<f64>> {
+    let (d, p) = (family.dim(), family.n_params());
+    let mut rows = Vec::with_capacity(SAMPLE);
+    for (atom, weight) in fit.atoms.chunks_exact(p).zip(fit.normalised_weights()) {
+        for _ in 0..(weight * SAMPLE as f64).round() as usize {
+            let u: Vec<f64> = (0..d).map(|c| atom[c] + atom[d + c].sqrt() * stream.normal()).collect();
+            rows.push(working.location(&u));
+        }
+    }
+    rows
+}
+
+struct Run {
+    centers: Vec<Vec<f64>>,
+    counts: Vec<f64>,
+    sse: f64,
+}
+
+fn square(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+fn nearest(row: &[f64], centers: &[Vec<f64>]) -> (usize, f64) {
+    let all = centers.iter().map(|c| square(row, c)).enumerate();
+    all.fold((0, f64::INFINITY), |best, (l, s)| if s < best.1 { (l, s) } else { best })
+}
+
+/// Step 3, one run. A centre that loses its rows stays where it was.
+fn lloyd(rows: &[Vec<f64>], mut centers: Vec<Vec<f64>>) -> Run {
+    let d = centers.first().map_or(0, Vec::len);
+    let mut last = f64::INFINITY;
+    let mut counts = vec![0.0; centers.len()];
+    for _ in 0..ROUNDS {
+        let mut sums = vec![vec![0.0; d]; centers.len()];
+        counts.fill(0.0);
+        let mut sse = 0.0;
+        for row in rows {
+            let (l, s) = nearest(row, &centers);
+            sse += s;
+            counts[l] += 1.0;
+            sums[l].iter_mut().zip(row).for_each(|(t, x)| *t += x);
+        }
+        for ((center, sum), count) in centers.iter_mut().zip(&sums).zip(&counts).filter(|(_, n)| **n > 0.0) {
+            center.iter_mut().zip(sum).for_each(|(c, s)| *c = s / count);
+        }
+        if !(sse < last * (1.0 - 1e-5)) {
+            last = last.min(sse);
+            break;
+        }
+        last = sse;
+    }
+    Run { centers, counts, sse: last }
+}
+
+fn plus_plus(rows: &[Vec<f64>], k: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
+    let mut centers = vec![rows[stream.below(rows.len())].clone()];
+    let mut distances: Vec<f64> = rows.iter().map(|row| square(row, &centers[0])).collect();
+    while centers.len() < k {
+        let mut left = stream.uniform() * distances.iter().sum::<f64>();
+        let pick = distances.iter().position(|s| {
+            left -= s;
+            left < 0.0
+        });
+        let center = rows[pick.unwrap_or(rows.len() - 1)].clone();
+        distances.iter_mut().zip(rows).for_each(|(s, row)| *s = s.min(square(row, &center)));
+        centers.push(center);
+    }
+    centers
+}
