@@ -171,10 +171,14 @@ impl RowChunk {
         &self.file
     }
 
+    /// Place, from 0, of the row with index `i` among all rows of which this chunk was filled, those left out included.
+    pub fn place(&self, i: usize) -> usize {
+        i + self.gaps.partition_point(|&before| before <= i)
+    }
+
     /// Data row number (from 1, in the file) of the row with index `i` in this chunk.
     pub fn row_number(&self, i: usize) -> u64 {
-        let skipped = self.gaps.partition_point(|&before| before <= i);
-        self.first_row + (i + skipped) as u64
+        self.first_row + self.place(i) as u64
     }
 
     /// Declares whether the values are in `singles`, and which columns accompany them.

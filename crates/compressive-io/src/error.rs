@@ -260,6 +260,12 @@ pub enum Error {
         /// The bound.
         max: usize,
     },
+    /// The extension of a result's name does not tell its format.
+    #[error("cannot tell the format to write {path} in: name it .csv, .parquet or .npy")]
+    OutputFormat {
+        /// The file.
+        path: String,
+    },
     /// Not one row could be summed.
     #[error("no row to sketch: {}", none_left(*rows_skipped))]
     NoRows {

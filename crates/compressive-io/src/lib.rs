@@ -7,7 +7,8 @@
 //!
 //! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and samples it.
 //! Bad values never reach a sketch: they are errors that name file, row and column, or are left out and counted.
-//! [`write_atomic`] writes results so that an interrupted run leaves no half-written file.
+//! [`pass_in_order`] is the same pass for results that follow the rows' order, such as predictions; [`TableWriter`] writes them.
+//! [`write_atomic`] and [`AtomicFile`] write results so that an interrupted run leaves no half-written file.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ mod csv;
 mod dataset;
 mod driver;
 mod error;
+mod feed;
 mod fileio;
 mod format;
 mod guard;
@@ -28,18 +30,23 @@ mod inputs;
 mod npy;
 mod open;
 mod options;
+mod ordered;
 mod parquet;
 mod pilot;
 mod plan;
 mod table;
 mod worker;
+mod write;
 
-pub use atomic::write_atomic;
+pub use atomic::{AtomicFile, write_atomic};
 pub use chunk::{DataSource, GroupKeys, RowChunk, RowReader};
 pub use dataset::{Dataset, DatasetSource};
-pub use driver::{DriveOptions, Outcome, Progress, sketch_dataset, sketch_source};
+pub use driver::{DriveOptions, Outcome, sketch_dataset, sketch_source};
 pub use error::{Error, Result};
+pub use feed::Progress;
 pub use guard::hide_decoder_panics;
 pub use options::ReadOptions;
+pub use ordered::{Ready, pass_in_order};
 pub use pilot::Pilot;
 pub use plan::LeftOut;
+pub use write::{CellType, Cells, Encoded, TableFormat, TableWriter};
