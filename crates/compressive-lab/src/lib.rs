@@ -2,7 +2,8 @@
 //!
 //! - [`generate`] draws mixtures and two-dimensional shapes, [`Mixture::sample`] rows of a mixture;
 //! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in memory;
-//! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD.
+//! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD;
+//! - [`experiment`] runs the papers' experiments, with the published numbers beside ours.
 //!
 //! ```
 //! use compressive_lab::{KMeansParams, Rng, generate, kmeans, metric};
@@ -26,12 +27,14 @@ mod block;
 mod density;
 pub mod em;
 mod error;
+pub mod experiment;
 pub mod generate;
 pub mod kmeans;
 mod linear;
 pub mod metric;
 mod mixture;
 mod parallel;
+mod plot;
 mod random;
 mod rows;
 

@@ -16,7 +16,7 @@ fn chunk_len(n_rows: usize) -> usize {
 }
 
 /// The number of threads meant by a parameter, where 0 stands for all cores.
-fn thread_count(threads: usize) -> usize {
+pub(crate) fn thread_count(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         given => given,

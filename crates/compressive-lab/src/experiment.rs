@@ -1,0 +1,119 @@
+//! The experiments of the papers, each run by its name, with the published numbers beside ours.
+//!
+//! One file per experiment; [`all`] lists them and [`find`] takes one by name. A run gives a [`Report`] (paragraphs, tables with a verdict per row, figures), which
+//! [`write()`] turns into a Markdown page, a JSON file and PNG figures. Seeds are fixed, and whole draws go to the threads: the same options give the same numbers
+//! whatever the number of threads. Only [`speed`](all) measures time, and runs alone.
+//!
+//! ```
+//! use compressive_lab::experiment::{Options, find};
+//!
+//! let experiment = find("kmeans")?;
+//! let report = experiment.run(&Options { draws: Some(1), ..Options::quick() }, &mut |_| ())?;
+//! assert!(report.to_markdown().starts_with("# Compressive k-means"));
+//! # Ok::<(), compressive_lab::Error>(())
+//! ```
+
+mod clusters;
+mod draws;
+mod fits;
+mod kmeans;
+mod mixture_size;
+mod mixture_table;
+mod mixtures;
+mod non_isotropic;
+mod one_bit;
+mod phase_mixture;
+mod phase_one_bit;
+mod real;
+mod report;
+mod speed;
+mod write;
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+
+pub use report::{Cell, Figure, Outcome, Report, Row, Table, Verdict};
+pub use write::{Provenance, write};
+
+/// Receives one line at a time on how far a run is.
+pub type Progress<'a> = dyn FnMut(&str) + 'a;
+
+/// How to run an experiment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Draws a cell; by default each experiment's own number, at least 20 in a full run unless its page says otherwise.
+    pub draws: Option<usize>,
+    /// Fewer and smaller problems, in seconds instead of minutes.
+    pub quick: bool,
+    /// Threads; 0, the default, for all cores. Changes the time, never a number of a table (but for the experiment that measures seconds).
+    pub threads: usize,
+    /// Folder of the data files of the experiments on real data (`benches/real_data.py` makes them).
+    pub data: Option<PathBuf>,
+}
+
+impl Options {
+    /// The options of a quick run.
+    pub fn quick() -> Options {
+        Options { quick: true, ..Options::default() }
+    }
+
+    /// The draws asked for, or the experiment's own number.
+    fn draws(&self, full: usize, quick: usize) -> usize {
+        self.draws.unwrap_or(if self.quick { quick } else { full }).max(1)
+    }
+
+    /// One value for a full run, another for a quick one.
+    fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// An experiment: where it was published, and how to run it.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name on the command line and in file names.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The paper with table or figure, by the keys of `docs/math.md`.
+    pub reference: &'static str,
+    work: fn(&Options, &mut Progress<'_>) -> Result<Report>,
+}
+
+impl Experiment {
+    /// Runs it. Cost: minutes in full, seconds if quick.
+    pub fn run(&self, options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
+        let mut report = (self.work)(options, progress)?;
+        report.name = self.name.into();
+        report.title = self.title.into();
+        report.reference = self.reference.into();
+        Ok(report)
+    }
+}
+
+/// All experiments, in the order they are listed.
+pub fn all() -> &'static [Experiment] {
+    &[
+        kmeans::EXPERIMENT,
+        one_bit::EXPERIMENT,
+        real::EXPERIMENT,
+        mixture_table::EXPERIMENT,
+        mixture_size::EXPERIMENT,
+        non_isotropic::EXPERIMENT,
+        phase_mixture::EXPERIMENT,
+        phase_one_bit::EXPERIMENT,
+        speed::EXPERIMENT,
+    ]
+}
+
+/// The experiment of a name; the error lists the names there are.
+pub fn find(name: &str) -> Result<&'static Experiment> {
+    all().iter().find(|experiment| experiment.name == name).ok_or_else(|| Error::UnknownExperiment {
+        name: name.into(),
+        known: all().iter().map(|experiment| experiment.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests;

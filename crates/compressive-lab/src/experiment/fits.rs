@@ -1,0 +1,183 @@
+//! From rows to a sketch to a model, as the program does it, with one thread a draw.
+
+use compressive::atom::{AtomFamily, Shape as AtomShape};
+use compressive::decode::clompr::{ClomprParams, cl_ompr};
+use compressive::decode::greedy::Start;
+use compressive::decode::{Fit, Target};
+use compressive::design::{DesignParams, Task, design};
+use compressive::model::{Content, Covariances, Model};
+use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, learn};
+use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
+
+use crate::error::Result;
+use crate::mixture::{Mixture, Shape};
+
+/// Rows the program designs a spec on.
+const PILOT_ROWS: usize = 10_000;
+
+/// A sketch, ready to be decoded.
+pub(super) struct Sketched {
+    pub operator: SketchOperator,
+    pub moments: Moments,
+}
+
+/// At most 10,000 rows, evenly spread over the table.
+fn pilot(values: &[f64], dim: usize) -> Vec<f64> {
+    let n_rows = values.len() / dim;
+    let kept = n_rows.min(PILOT_ROWS);
+    (0..kept).flat_map(|i| values[i * n_rows / kept * dim..][..dim].iter().copied()).collect()
+}
+
+fn columns(dim: usize) -> Vec<String> {
+    (1..=dim).map(|column| format!("x{column}")).collect()
+}
+
+/// The program's own design on a pilot of the rows, then one pass over all.
+pub(super) fn designed(values: &[f64], dim: usize, params: &DesignParams) -> Result<Sketched> {
+    sketch(values, design(&pilot(values, dim), &columns(dim), params)?)
+}
+
+/// A sketch without any transform: the law at a given scale in the data's own units, and the range of the rows as the box.
+pub(super) fn untransformed(
+    values: &[f64],
+    dim: usize,
+    law: FrequencyLaw,
+    scale: f64,
+    size: usize,
+    seed: u64,
+) -> Result<Sketched> {
+    let mut spec = SketchSpec::new(columns(dim), law, scale, size);
+    let mut bounds = Bounds { low: vec![f64::INFINITY; dim], high: vec![f64::NEG_INFINITY; dim] };
+    for row in values.chunks_exact(dim) {
+        for (c, &x) in row.iter().enumerate() {
+            bounds.low[c] = bounds.low[c].min(x);
+            bounds.high[c] = bounds.high[c].max(x);
+        }
+    }
+    spec.bounds = Some(bounds);
+    spec.seed = seed;
+    sketch(values, spec)
+}
+
+/// The scale that \[KBGP18\] estimates (`EstimMeanSigma`) on a pilot of the rows in their own units.
+pub(super) fn estimated_scale(values: &[f64], dim: usize, seed: u64) -> Result<f64> {
+    let rule = compressive::scale::ScaleRule::MeanSigma;
+    Ok(compressive::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
+}
+
+fn sketch(values: &[f64], spec: SketchSpec) -> Result<Sketched> {
+    let operator = spec.build()?;
+    let mut sketch = Sketch::empty(&operator);
+    operator.accumulate(RowsRef::F64(values), None, &mut sketch, &mut Scratch::default())?;
+    Ok(Sketched { moments: sketch.moments()?, operator })
+}
+
+impl Sketched {
+    /// The model of a decoder with the program's defaults.
+    fn learn(&self, task: Task, k: usize, decoder: Decoder, threads: usize) -> Result<Model> {
+        let params = LearnParams {
+            task,
+            k: Components::Exactly(k),
+            decoder,
+            covariance: CovarianceKind::Diag,
+            threads,
+            ..LearnParams::default()
+        };
+        Ok(learn(&self.operator, &self.moments, &params)?.model)
+    }
+
+    /// Centres of k-means, k x d, by a decoder with the program's defaults.
+    pub fn centers(&self, k: usize, decoder: Decoder, threads: usize) -> Result<Vec<f64>> {
+        Ok(self.learn(Task::Kmeans, k, decoder, threads)?.locations().concat())
+    }
+
+    /// A mixture of diagonal Gaussians by a decoder with the program's defaults.
+    pub fn mixture(&self, k: usize, decoder: Decoder, threads: usize) -> Result<Mixture> {
+        Ok(to_mixture(&self.learn(Task::Gmm, k, decoder, threads)?))
+    }
+
+    /// `cl-ompr` with one start for each atom; `restarts` whole runs, of which the one with the lowest cost is kept.
+    fn published(&self, k: usize, shape: AtomShape, start: Start, restarts: usize) -> Result<(Fit, usize)> {
+        let target = Target::new(&self.operator, &self.moments)?;
+        let family = target.points.with_covariance(shape);
+        let params = ClomprParams { inits: 1, restarts, start, ..ClomprParams::new(k, 0) };
+        Ok((cl_ompr(&target, &family, &params).0, family.n_params()))
+    }
+
+    /// Centres of compressive k-means as \[KTTG17\] has it: `cl-ompr` with point atoms, one start for each atom, anywhere in the box.
+    pub fn published_centers(&self, k: usize, restarts: usize) -> Result<Vec<f64>> {
+        let (fit, n_params) = self.published(k, AtomShape::Dirac, Start::Range, restarts)?;
+        Ok(fit.atoms.chunks_exact(n_params).flat_map(|atom| self.to_units(atom)).collect())
+    }
+
+    /// A mixture as \[KBGP18\] section 5.3 has it: `cl-ompr` with diagonal Gaussians, one start for each atom, at the centre of the data.
+    pub fn published_mixture(&self, k: usize) -> Result<Mixture> {
+        let dim = self.operator.dim();
+        let (fit, n_params) = self.published(k, AtomShape::Diagonal, Start::Centre, 1)?;
+        let spread = &self.operator.spec().transform.spread;
+        let atoms = || fit.atoms.chunks_exact(n_params);
+        let variances = |atom: &[f64]| -> Vec<f64> {
+            atom[dim..].iter().zip(spread).map(|(variance, s)| variance * s * s).collect()
+        };
+        Ok(Mixture {
+            dim,
+            weights: fit.normalised_weights(),
+            means: atoms().flat_map(|atom| self.to_units(atom)).collect(),
+            covariances: atoms().flat_map(variances).collect(),
+            shape: Shape::Diagonal,
+        })
+    }
+
+    /// The location of an atom in the data's units; designs here never whiten.
+    fn to_units(&self, atom: &[f64]) -> Vec<f64> {
+        let transform = &self.operator.spec().transform;
+        let columns = atom.iter().zip(&transform.spread).zip(&transform.centre);
+        columns.map(|((x, spread), centre)| x * spread + centre).collect()
+    }
+}
+
+/// A learned mixture in the lab's form.
+fn to_mixture(model: &Model) -> Mixture {
+    let (covariances, shape) = match &model.content {
+        Content::Gmm { covariances: Covariances::Diagonal(rows), .. } => (rows.concat(), Shape::Diagonal),
+        Content::Gmm { covariances: Covariances::Full(all), .. } => {
+            (all.iter().flatten().flatten().copied().collect(), Shape::Full)
+        }
+        Content::Kmeans { .. } => (Vec::new(), Shape::Diagonal),
+    };
+    let (weights, means) = (model.weights().to_vec(), model.locations().concat());
+    Mixture { dim: model.dim(), weights, means, covariances, shape }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::match_centers;
+    use crate::{Rng, generate};
+
+    #[test]
+    fn models_come_back_in_the_units_of_the_data() {
+        let mut truth = generate::separated(2, 2, 10.0, &mut Rng::new(4)).expect("valid");
+        truth.means.iter_mut().for_each(|x| *x = 1000.0 + 100.0 * *x);
+        truth.covariances.iter_mut().for_each(|v| *v = 1e4);
+        let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
+        let params = DesignParams { k: 2, size: Some(100), ..DesignParams::default() };
+        let sketched = designed(&values, 2, &params).expect("designed");
+        let auto = sketched.centers(2, Decoder::Auto, 1).expect("decoded");
+        let mixture = sketched.mixture(2, Decoder::Auto, 1).expect("decoded");
+        for centers in [&auto, &mixture.means] {
+            assert!(match_centers(&truth.means, centers, 2).expect("matched").rms < 10.0, "{centers:?}");
+        }
+        assert!(mixture.covariances.iter().all(|v| (0.8e4..1.2e4).contains(v)), "{mixture:?}");
+        let published = sketched.published_mixture(2).expect("decoded");
+        published.validate().expect("a mixture in the data's units");
+    }
+
+    #[test]
+    fn a_pilot_is_spread_over_the_whole_table() {
+        let values: Vec<f64> = (0..30_000).map(f64::from).collect();
+        let rows = pilot(&values, 1);
+        assert_eq!((rows.len(), rows[0], rows[9_999]), (10_000, 0.0, 29_997.0));
+        assert_eq!(pilot(&values[..10], 2).len(), 10);
+    }
+}

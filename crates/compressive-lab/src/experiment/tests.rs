@@ -1,0 +1,162 @@
+use super::*;
+use crate::experiment::write::Provenance;
+
+fn quick(name: &str) -> Report {
+    find(name).expect("an experiment").run(&Options::quick(), &mut |_| ()).expect("a quick run")
+}
+
+fn number(row: &Row, column: usize, name: &str) -> f64 {
+    row.cells[column].numbers[name]
+}
+
+/// The size of a PNG, read from its header.
+fn png_size(bytes: &[u8]) -> (u32, u32) {
+    let info = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
+    (info.info().width, info.info().height)
+}
+
+fn example() -> Report {
+    let mut table = Table::new("Errors", &["m", "ours"]);
+    table.push(
+        vec![Cell::number("size", 5.0, 0), Cell::number("rsse", 1.0371, 2)],
+        Some(Verdict::bar(true, "at most 1.05")),
+    );
+    table.push(vec![Cell::number("size", 2.0, 0), Cell::text("none").with("rsse", f64::NAN)], None);
+    Report {
+        name: "example".into(),
+        title: "An example".into(),
+        reference: "[KBGP18] table 9".into(),
+        text: vec!["Two draws.".into()],
+        tables: vec![table],
+        figures: vec![Figure { file: "example.png".into(), alt: "A dot.".into(), png: vec![1, 2, 3] }],
+    }
+}
+
+#[test]
+fn a_report_is_printed_as_markdown_with_a_verdict_in_every_row() {
+    let expected = "# An example\n\nReference: [KBGP18] table 9.\n\nTwo draws.\n\n## Errors\n\n| m | ours | verdict |\n|---|---|---|\n\
+                    | 5 | 1.04 | **met**: at most 1.05 |\n| 2 | none | |\n\n![A dot.](example.png)\n";
+    assert_eq!(example().to_markdown(), expected);
+}
+
+#[test]
+fn written_files_hold_the_page_its_origin_and_unrounded_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin =
+        Provenance { command: "lab run example".into(), machine: "a machine".into(), commit: "abc".into() };
+    let files = write(&example(), &origin, &folder.path().join("new")).expect("written");
+    let names: Vec<_> = files.iter().map(|f| f.file_name().expect("a name").to_string_lossy()).collect();
+    assert_eq!(names, ["example.md", "example.json", "example.png"]);
+    let page = std::fs::read_to_string(&files[0]).expect("the page");
+    assert!(page.ends_with("Made by `lab run example` on a machine, commit abc; all numbers, unrounded: [example.json](example.json).\n"));
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&files[1]).expect("JSON")).expect("valid");
+    let rows = &json["report"]["tables"][0]["rows"];
+    assert_eq!(rows[0]["cells"][1]["rsse"], 1.0371);
+    assert_eq!(rows[0]["verdict"]["outcome"], "met");
+    assert!(rows[1]["cells"][1]["rsse"].is_null() && rows[1].get("verdict").is_none());
+    assert_eq!(std::fs::read(&files[2]).expect("the figure"), [1, 2, 3]);
+    let error = write(&example(), &origin, &files[0]).expect_err("a file is no folder").to_string();
+    assert!(error.contains("example.md"), "{error}");
+}
+
+#[test]
+fn names_are_unique_and_an_unknown_one_lists_them() {
+    let mut names: Vec<&str> = all().iter().map(|e| e.name).collect();
+    let message = find("kmean").expect_err("no such name").to_string();
+    assert!(names.iter().all(|name| message.contains(name)) && message.contains("`kmean`"), "{message}");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all().len());
+}
+
+#[test]
+fn published_numbers_are_compared_with_a_tolerance() {
+    let outcome = |ours| Verdict::published(ours, -6.32, 0.3).outcome;
+    assert_eq!(
+        [outcome(-6.5), outcome(-6.1), outcome(-7.0), outcome(-5.9)],
+        [Outcome::Reproduced, Outcome::Reproduced, Outcome::Better, Outcome::Worse]
+    );
+}
+
+#[test]
+fn kmeans_by_auto_finds_the_clusters_and_threads_change_nothing() {
+    let run = |threads| {
+        let options = Options { threads, ..Options::quick() };
+        find("kmeans").expect("listed").run(&options, &mut |_| ()).expect("a quick run")
+    };
+    let report = run(1);
+    for row in &report.tables[0].rows {
+        assert_eq!(number(row, 2, "share"), 1.0, "{row:?}");
+        // One start an atom and point atoms: what the shared width is better than.
+        assert!(number(row, 2, "median") < number(row, 3, "median"), "{row:?}");
+    }
+    assert!(report.verdicts().all(|(_, verdict)| verdict.outcome == Outcome::Met));
+    assert_eq!(report, run(3));
+}
+
+#[test]
+fn one_bit_and_sawtooth_sketches_find_the_clusters() {
+    for row in &quick("one-bit").tables[0].rows {
+        assert_eq!(number(row, 3, "share"), 1.0, "{row:?}");
+        // A sawtooth's second harmonic is half its first, a one-bit feature's third a third: the former disturbs more, and its bar is wider.
+        assert!(number(row, 4, "median") < 1.1, "{row:?}");
+    }
+}
+
+#[test]
+fn digits_come_near_lloyd_at_ten_kd() {
+    let report = quick("real");
+    let rows = &report.tables[0].rows;
+    assert_eq!(rows.len(), 3);
+    assert!(number(&rows[2], 3, "median") < 1.1, "{rows:?}");
+}
+
+#[test]
+fn the_mixture_table_has_the_published_numbers_and_auto_beats_the_greedy_decoder() {
+    let report = quick("mixture-table-2");
+    let rows = &report.tables[0].rows;
+    let published: Vec<f64> = rows.iter().map(|row| number(row, 3, "published")).collect();
+    assert_eq!(published, [-9.30, -8.90, -9.38, -8.93, -8.67, -9.20]);
+    // 30,000 rows instead of 300,000: the divergence is ten times larger at best, 2.3 in logarithms.
+    for row in [&rows[2], &rows[5]] {
+        assert!(number(row, 5, "mean") < -6.5, "{row:?}");
+        assert!(number(row, 5, "mean") < number(row, 4, "mean") + 0.3, "{row:?}");
+    }
+}
+
+#[test]
+fn a_small_mixture_is_learned_nearly_as_well_as_by_em() {
+    for row in &quick("mixture-size").tables[0].rows {
+        assert!(number(row, 4, "gap") < 1.0, "{row:?}");
+    }
+}
+
+#[test]
+fn auto_does_not_mind_columns_of_other_scales() {
+    let report = quick("non-isotropic");
+    assert!(report.verdicts().all(|(_, verdict)| verdict.outcome == Outcome::Met), "{:?}", report.tables);
+    assert_eq!(png_size(&report.figures[0].png), (1000, 620));
+}
+
+#[test]
+fn phase_maps_get_better_with_the_size_of_the_sketch() {
+    let report = quick("phase-mixture");
+    for pair in report.tables[0].rows.chunks(2) {
+        assert!(number(&pair[1], 3, "mean") < number(&pair[0], 3, "mean") - 1.0, "{pair:?}");
+    }
+    assert!(png_size(&report.figures[0].png).0 > 400);
+    let report = quick("phase-one-bit");
+    for pair in report.tables[0].rows.chunks(2) {
+        assert_eq!(number(&pair[1], 3, "share"), 1.0, "{pair:?}");
+        assert!(number(&pair[0], 3, "share") <= number(&pair[1], 3, "share"));
+    }
+    assert!(png_size(&report.figures[0].png).1 > 200);
+}
+
+#[test]
+fn speed_is_a_positive_number_of_seconds_beside_its_bar() {
+    let report = quick("speed");
+    let row = &report.tables[0].rows[0];
+    assert!(number(row, 5, "seconds") > 0.0 && number(row, 8, "bar") == 0.5, "{row:?}");
+}
