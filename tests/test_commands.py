@@ -106,5 +106,8 @@ def test_completions_for_every_shell(program):
 def test_the_demo_keeps_its_promises(program, tmp_path):
     text = program("demo", "--rows", 20_000, "--dir", "kept")
     assert "to the byte" in text and "NOT" not in text and "different distributions" in text
+    # The clusters are found in the sketch, drawn, and as good as those of k-means on the rows.
+    assert "learned 10 clusters from the sketch of 10,000 rows" in text and "recovered centres" in text
+    assert 0.99 < float(text.split("over that of k-means: ")[1].split()[0]) < 1.02
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == [
-        "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]
+        "monday.json", "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]

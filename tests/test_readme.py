@@ -1,26 +1,42 @@
-"""The README's console session is run as it stands, and its output compared; times and speeds may differ."""
+"""The README's console session is run as it stands, and its output compared; times and speeds may differ.
+
+`python tests/test_readme.py` runs the session and puts what it prints into the README.
+"""
 
 import os
 import re
 import subprocess
+import tempfile
 
 from conftest import PROGRAM, ROOT
 
 CHANGING = re.compile(r"[\d.,]+ (ms|s|rows/s)\b")
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+README = ROOT / "README.md"
 
 
 def session():
-    block = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(1)
+    block = BLOCK.search(README.read_text()).group(1)
     for step in block.split("$ ")[1:]:
         command, _, output = step.partition("\n")
         yield command, output
 
 
-def test_the_console_session_of_the_readme(tmp_path):
+def run(command, folder):
     environment = os.environ | {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (command, done.stderr)
+    return done.stdout
+
+
+def test_the_console_session_of_the_readme(tmp_path):
     steps = list(session())
     assert len(steps) >= 8
     for command, expected in steps:
-        done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (command, done.stderr)
-        assert CHANGING.sub("T", done.stdout) == CHANGING.sub("T", expected), command
+        assert CHANGING.sub("T", run(command, tmp_path)) == CHANGING.sub("T", expected), command
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        block = "".join(f"$ {command}\n{run(command, folder)}" for command, _ in session())
+    README.write_text(BLOCK.sub(lambda _: f"```console\n{block}```", README.read_text(), count=1))

@@ -138,7 +138,7 @@ def test_epoch_seconds_keep_their_clusters(program, tmp_path):
     rng = np.random.default_rng(4)
     seconds = 1.7e9 + rng.choice([-1.0, 1.0], 20_000) + rng.normal(0, 0.05, 20_000)
     np.save(tmp_path / "t.npy", seconds)
-    program("sketch", "t.npy", "-o", "t.sketch", "--size", 400)
+    program("sketch", "t.npy", "-o", "t.sketch", "--size", 400, "--task", "gmm")
     mean, _, spec = read_sketch(tmp_path / "t.sketch")
     listed = np.array(json.loads(program("inspect", "t.sketch", "--json", "--frequencies"))["frequencies"])
     expected = mean_features(spec, listed[:, :1] / (2 * np.pi), 0.0, seconds[:, None])

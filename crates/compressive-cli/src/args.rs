@@ -1,10 +1,19 @@
 //! The command line: every command and flag, with the words `--help` shows.
 
+mod learn;
+mod make;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use compressive::design::{LawChoice, Task};
+use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
+
+pub use learn::{
+    CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
+    ScoreArgs, StartArg,
+};
+pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
 #[derive(Parser)]
@@ -24,11 +33,27 @@ pub enum Command {
     Merge(MergeArgs),
     /// Take the rows of one sketch out of another, exactly
     Subtract(SubtractArgs),
-    /// Show what a sketch or spec holds
+    /// Show what a sketch, spec or model holds
     Inspect(InspectArgs),
     /// Tell whether two sketches come from the same distribution
     Compare(CompareArgs),
-    /// Make a million rows, sketch them, and show what a sketch can do
+    /// Learn clusters or a mixture from a sketch
+    Fit(FitArgs),
+    /// Cluster a table in one go: sketch every row, then learn k centres from the sketch
+    Kmeans(KmeansArgs),
+    /// Model a table as a mixture of Gaussians in one go
+    Gmm(GmmArgs),
+    /// Give each row of a table its cluster or component
+    Predict(PredictArgs),
+    /// Measure how well a model describes a table
+    Score(ScoreArgs),
+    /// Tell why a model is not good enough: the sketch, its scale, or the search
+    Diagnose(DiagnoseArgs),
+    /// Write a synthetic table with a known truth
+    Generate(GenerateArgs),
+    /// Run the experiments of the papers
+    Lab(LabArgs),
+    /// Make a million rows, sketch them, and find their clusters in the sketch
     Demo(DemoArgs),
     /// Print a completion script for a shell
     Completions(CompletionArgs),
@@ -64,17 +89,24 @@ pub struct DataArgs {
     pub quiet: bool,
 }
 
-/// How the recipe is chosen.
+/// What the sketch is for.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Recipe")]
-#[group(id = "design", multiple = true)]
-pub struct RecipeArgs {
+#[group(id = "purpose", multiple = true)]
+pub struct PurposeArgs {
     /// What will be learned; sets the sketch size [default: kmeans]
     #[arg(long, value_enum)]
     pub task: Option<TaskArg>,
     /// Number of clusters or components the sketch should carry [default: 10]
     #[arg(short, value_name = "K")]
     pub k: Option<usize>,
+}
+
+/// How the recipe is chosen.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Recipe")]
+#[group(id = "design", multiple = true)]
+pub struct RecipeArgs {
     /// Number of frequencies m [default: 10 per parameter of the task up to 1000, then 5]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
@@ -96,18 +128,58 @@ pub struct RecipeArgs {
     /// Remove correlations between the columns, too
     #[arg(long)]
     pub whiten: bool,
+    /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
+    #[arg(long, value_name = "HOW")]
+    pub scaling: Option<Scaling>,
     /// Fast structured frequencies [default: where they win, from about 45 columns on]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub structured: Option<bool>,
     /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the sample's range]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
     pub bounds: Vec<String>,
-    /// Seed of the random frequencies [default: 0]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Rows sampled to choose the recipe [default: 10000]
     #[arg(long, value_name = "ROWS")]
     pub pilot: Option<usize>,
+}
+
+/// Where randomness comes from.
+#[derive(Args, Clone, Copy)]
+pub struct SeedArgs {
+    /// Seed of everything random: the sample, the frequencies, the search
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// How the rows are summed.
+#[derive(Args, Clone)]
+pub struct PassArgs {
+    /// Count each row this many times
+    #[arg(long, value_name = "COLUMN")]
+    pub weights: Option<String>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// Rows per chunk; changes speed and memory, never the result
+    #[arg(long, value_name = "ROWS", default_value_t = 4096, value_parser = parse_positive)]
+    pub chunk: usize,
+    /// Kernel to use: scalar, avx2, avx512, neon; all give the same bytes [default: the fastest here]
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub backend: Option<String>,
+}
+
+/// How many threads.
+#[derive(Args, Clone, Copy)]
+pub struct ThreadArgs {
+    /// Threads; they change the time, never the result [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl ThreadArgs {
+    /// The number of threads.
+    pub fn count(self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
 }
 
 #[derive(Args)]
@@ -115,7 +187,11 @@ pub struct DesignArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
+    pub purpose: PurposeArgs,
+    #[command(flatten)]
     pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub seed: SeedArgs,
     /// Where to write the spec
     #[arg(short, long, value_name = "SPEC.json")]
     pub output: PathBuf,
@@ -129,9 +205,15 @@ pub struct SketchArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
+    pub purpose: PurposeArgs,
+    #[command(flatten)]
     pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+    #[command(flatten)]
+    pub pass: PassArgs,
     /// Use the recipe of this spec (or of this sketch) instead of choosing one
-    #[arg(long, value_name = "SPEC", conflicts_with = "design")]
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["design", "purpose", "seed"])]
     pub spec: Option<PathBuf>,
     /// Where to write the sketch; with --by a folder, or a name with {} for the value
     #[arg(short, long, value_name = "OUT.sketch")]
@@ -142,18 +224,6 @@ pub struct SketchArgs {
     /// Most distinct values that --by accepts
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "by")]
     pub max_groups: usize,
-    /// Count each row this many times
-    #[arg(long, value_name = "COLUMN")]
-    pub weights: Option<String>,
-    /// Threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Rows per chunk; changes speed and memory, never the result
-    #[arg(long, value_name = "ROWS", default_value_t = 4096, value_parser = parse_positive)]
-    pub chunk: usize,
-    /// Kernel to use: scalar, avx2, avx512, neon; all give the same bytes [default: the fastest here]
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub backend: Option<String>,
     /// Print what was done as JSON
     #[arg(long)]
     pub json: bool,
@@ -190,7 +260,7 @@ pub struct SubtractArgs {
 
 #[derive(Args)]
 pub struct InspectArgs {
-    /// A sketch, or a spec
+    /// A sketch, a spec or a model
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Print as JSON
@@ -215,16 +285,6 @@ pub struct CompareArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Args)]
-pub struct DemoArgs {
-    /// Rows to make
-    #[arg(long, default_value_t = 1_000_000, value_parser = parse_positive)]
-    pub rows: usize,
-    /// Keep the data and the sketches in this folder
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -294,6 +354,20 @@ mod tests {
         assert!(parse("compressive sketch d.csv -o s --spec a.json --size 5").is_err());
         assert!(parse("compressive sketch d.csv -o s --spec a.json --whiten").is_err());
         assert!(parse("compressive sketch d.csv -o s --bounds -1:1 --structured --dither false").is_ok());
+        assert!(parse("compressive sketch d.csv -o s --spec a.json -k 5").is_err());
+        assert!(parse("compressive sketch d.csv -o s --spec a.json --seed 5").is_err());
+        assert!(parse("compressive kmeans d.csv -k 5 --spec a.json --seed 5").is_ok());
+        assert!(parse("compressive kmeans d.csv -k 5 --spec a.json --size 5").is_err());
         assert!(parse("compressive sketch d.csv -o s --threads 0").is_err());
+    }
+
+    #[test]
+    fn a_number_of_components_is_a_number_a_range_or_auto() {
+        assert!(matches!("7".parse(), Ok(KArg::Exactly(7))));
+        assert!(matches!("2:9".parse(), Ok(KArg::Between(2, 9))));
+        assert!(matches!("auto".parse(), Ok(KArg::Auto)));
+        for wrong in ["", "x", "-1", "3:", ":4", "1.5"] {
+            assert!(wrong.parse::<KArg>().is_err(), "{wrong}");
+        }
     }
 }

@@ -1,18 +1,17 @@
-//! The program `compressive`: sketch tables, merge, subtract, compare and inspect sketches from the shell.
+//! The program `compressive`: sketch tables, combine and compare sketches, learn from them and use what was learned, from the shell.
 #![forbid(unsafe_code)]
 
 mod args;
 mod commands;
+mod interrupt;
 mod output;
+mod report;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use args::{Cli, Command};
-
-/// The process exit code after Ctrl-C, as shells expect it.
-const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     compressive_io::hide_decoder_panics();
@@ -24,6 +23,14 @@ fn main() -> ExitCode {
         Command::Subtract(args) => commands::combine::subtract(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Compare(args) => commands::compare::run(args),
+        Command::Fit(args) => commands::fit::run(args),
+        Command::Kmeans(args) => commands::oneliner::kmeans(args),
+        Command::Gmm(args) => commands::oneliner::gmm(args),
+        Command::Predict(args) => commands::predict::run(args),
+        Command::Score(args) => commands::score::run(args),
+        Command::Diagnose(args) => commands::diagnose::run(args),
+        Command::Generate(args) => commands::generate::run(args),
+        Command::Lab(args) => commands::lab::run(args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::completions(args.shell),
     };
@@ -35,7 +42,7 @@ fn main() -> ExitCode {
     }
     if let Some(compressive_io::Error::Interrupted { rows }) = error.downcast_ref() {
         eprintln!("interrupted after {rows} rows; nothing was written");
-        return ExitCode::from(INTERRUPTED);
+        return ExitCode::from(interrupt::EXIT_CODE);
     }
     eprintln!("error: {error:#}");
     ExitCode::FAILURE

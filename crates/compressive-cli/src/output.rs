@@ -88,6 +88,14 @@ pub fn progress_bar(rows: Option<u64>, bytes: Option<u64>, quiet: bool) -> Progr
     bar
 }
 
+/// A sign of life on a terminal for work of unknown length, nothing in a pipe.
+pub fn spinner(what: &'static str, quiet: bool) -> ProgressBar {
+    let bar = progress_bar(None, None, quiet);
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
 /// A scatter plot of (x, y), y in [0, 1], in characters; the `floor` is drawn as a line of dots.
 pub fn plot(points: &[(f64, f64)], floor: f64, x_name: &str, y_name: &str) -> String {
     const WIDTH: usize = 64;
@@ -122,6 +130,53 @@ pub fn plot(points: &[(f64, f64)], floor: f64, x_name: &str, y_name: &str) -> St
     out
 }
 
+/// Points in the plane as a density in characters, with `marks` drawn on it by their numbers (or letters from the eleventh on).
+pub fn scatter(points: &[[f64; 2]], marks: &[[f64; 2]], names: [&str; 2]) -> String {
+    const WIDTH: usize = 64;
+    const HEIGHT: usize = 22;
+    const SHADES: [char; 5] = ['.', ':', '+', '#', '@'];
+    let range = |axis: usize| {
+        let mut values: Vec<f64> = points.iter().chain(marks).map(|p| p[axis]).collect();
+        values.sort_by(f64::total_cmp);
+        // A few far rows would leave no room for the rest.
+        let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+        let (low, high) =
+            marks.iter().fold((at(0.002), at(0.998)), |(l, h), m| (l.min(m[axis]), h.max(m[axis])));
+        (low, (high - low).max(f64::MIN_POSITIVE))
+    };
+    if points.is_empty() && marks.is_empty() {
+        return String::new();
+    }
+    let ((x_low, x_span), (y_low, y_span)) = (range(0), range(1));
+    let cell =
+        |share: f64, n: usize| (0.0..=1.0).contains(&share).then(|| ((share * n as f64) as usize).min(n - 1));
+    let place = |p: &[f64; 2]| {
+        let column = cell((p[0] - x_low) / x_span, WIDTH)?;
+        Some((HEIGHT - 1 - cell((p[1] - y_low) / y_span, HEIGHT)?, column))
+    };
+    let mut counts = vec![[0usize; WIDTH]; HEIGHT];
+    points.iter().filter_map(place).for_each(|(row, column)| counts[row][column] += 1);
+    let most = counts.iter().flatten().copied().max().unwrap_or(0).max(1) as f64;
+    let shade = |n: usize| match n {
+        0 => ' ',
+        n => SHADES[((n as f64 / most).sqrt() * (SHADES.len() - 1) as f64).round() as usize],
+    };
+    let mut cells: Vec<Vec<char>> =
+        counts.iter().map(|row| row.iter().map(|n| shade(*n)).collect()).collect();
+    for (number, mark) in marks.iter().enumerate() {
+        if let Some((row, column)) = place(mark) {
+            cells[row][column] = std::char::from_digit(number as u32 % 36, 36).unwrap_or('*');
+        }
+    }
+    let mut out = format!("  {}\n", names[1]);
+    for row in cells {
+        let line: String = row.into_iter().collect();
+        out.push_str(&format!("  |{}\n", line.trim_end()));
+    }
+    out.push_str(&format!("  +{}  {}\n", "-".repeat(WIDTH), names[0]));
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +195,14 @@ mod tests {
         assert_eq!(number(2.5), "2.5");
         assert_eq!(number(1.7e9), "1.700e9");
         assert_eq!(number(-3e-9), "-3.000e-9");
+    }
+
+    #[test]
+    fn a_scatter_plot_draws_marks_over_the_points() {
+        let text = scatter(&[[0.0, 0.0], [0.0, 0.0], [10.0, 5.0]], &[[0.0, 5.0], [10.0, 5.0]], ["a", "b"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].contains('b') && lines[1].starts_with("  |0") && lines[1].ends_with('1'), "{text}");
+        assert!(lines[22].starts_with("  |@") && lines[23].ends_with("  a"), "{text}");
     }
 
     #[test]

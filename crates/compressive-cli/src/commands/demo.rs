@@ -1,47 +1,57 @@
 //! `demo`: a newcomer's first minute.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use compressive::compare::compare;
 use compressive::design::{DesignParams, design};
+use compressive::model::Model;
+use compressive::task::{Components, LearnParams, learn};
 use compressive::{Sketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, ReadOptions, sketch_dataset, write_atomic};
+use compressive_io::{
+    CellType, Dataset, DriveOptions, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,
+};
+use compressive_lab::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
 
+use super::generate::{cells, column};
 use crate::args::DemoArgs;
-use crate::output::{bytes, count, number, plot, print, seconds, thousands};
+use crate::output::{bytes, count, number, plot, print, scatter, seconds, thousands};
+use crate::report;
 
 const DIM: usize = 10;
 const CLUSTERS: usize = 10;
+/// Standard deviation of the centres, in units of k^(1/d) cluster widths.
+const SEPARATION: f64 = 2.5;
+/// How far one cluster moves overnight along every column, in cluster widths.
+const MOVE: f64 = 1.0;
 
-/// Makes two days of data, sketches them, merges, subtracts and compares.
+/// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its sketch.
 pub fn run(args: &DemoArgs) -> Result<()> {
     let folder = Folder::new(args.dir.as_deref())?;
     let (monday, tuesday) = (folder.path.join("monday.npy"), folder.path.join("tuesday.npy"));
-    let half = args.rows.div_ceil(2).max(10);
+    let half = args.rows.div_ceil(2).max(1000);
     print(&format!(
         "1. Two days of data: {} x {DIM} columns each, {CLUSTERS} clusters; on Tuesday one cluster has moved.\n",
         count(half as u64, "row")
     ))?;
-    let moved = 1.0;
-    write_atomic(&monday, &npy(half, 1, 0.0))?;
-    write_atomic(&tuesday, &npy(half, 2, moved))?;
-    let raw = 2 * monday.metadata()?.len();
+    let mut truth = generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(7))?;
+    let rows = write_day(&monday, &truth, half, 1)?;
+    truth.means[..DIM].iter_mut().for_each(|c| *c += MOVE);
+    write_day(&tuesday, &truth, half, 2)?;
 
     print("\n2. A recipe from a sample of Monday, then one pass over each day.\n")?;
     let mut dataset = open(&monday)?;
     let pilot = dataset.pilot(10_000, 0)?;
     let params = DesignParams { k: CLUSTERS, ..DesignParams::default() };
     let operator = design(&pilot.rows, &pilot.columns, &params)?.build()?;
-    let start = Instant::now();
-    let a = sketch(&mut dataset, &operator)?;
-    let b = sketch(&mut open(&tuesday)?, &operator)?;
-    let elapsed = start.elapsed();
+    let (a, a_time) = sketch(&mut dataset, &operator)?;
+    let (b, b_time) = sketch(&mut open(&tuesday)?, &operator)?;
     for (name, sketch) in [("monday", &a), ("tuesday", &b)] {
         write_atomic(folder.path.join(format!("{name}.sketch")), &sketch.to_bytes())?;
     }
-    let size = a.to_bytes().len() as u64;
+    let raw = 2 * monday.metadata()?.len();
+    let (size, elapsed) = (a.to_bytes().len() as u64, a_time + b_time);
     let rate = (a.rows() + b.rows()) as f64 / elapsed.as_secs_f64().max(1e-9);
     print(&format!(
         "   {} of data became two sketches of {} in {} ({} rows/s, {} features/s).\n",
@@ -51,28 +61,122 @@ pub fn run(args: &DemoArgs) -> Result<()> {
         thousands(rate as u64),
         number(rate * operator.spec().size as f64),
     ))?;
-
-    print("\n3. Sketches add and subtract exactly.\n")?;
-    let mut both = a.clone();
-    both.merge(&b)?;
-    print(&format!("   monday + tuesday: the sketch of all {}\n", count(both.rows(), "row")))?;
-    both.subtract(&b)?;
-    let same = both.to_bytes() == a.to_bytes();
-    print(&format!(
-        "   ... - tuesday: monday again, {}\n",
-        if same { "to the byte" } else { "NOT to the byte" }
-    ))?;
+    add_and_subtract(&a, &b)?;
 
     print("\n4. Drift without data: is Tuesday like Monday?\n")?;
-    let c = compare(&operator, &a, &b)?;
-    print(&indent(&super::compare::describe(&c)))?;
+    print(&indent(&super::compare::describe(&compare(&operator, &a, &b)?)))?;
 
     print(
         "\n5. What Monday's sketch knows: |z| falls from 1 as the frequencies grow, at the pace of the clusters' width.\n",
     )?;
     let points: Vec<(f64, f64)> = operator.radii().into_iter().zip(a.modulus()?).collect();
     print(&plot(&points, 1.0 / (a.rows() as f64).sqrt(), "frequency radius", "|z|"))?;
+
+    let (model, fit_time) = find_clusters(&folder, &operator, &a, &rows)?;
+    against_kmeans(&rows, &model, a_time, fit_time)?;
     folder.farewell()
+}
+
+/// Draws a day's rows and writes them.
+fn write_day(path: &Path, truth: &Mixture, rows: usize, seed: u64) -> Result<Sample> {
+    let sample = truth.sample(rows, &mut Rng::derived(7, seed))?;
+    let columns: Vec<(String, CellType)> = (0..DIM).map(|c| (column(c), CellType::F32)).collect();
+    let format = TableFormat::of(path, &columns)?;
+    let mut writer = TableWriter::create(path, &format)?;
+    writer.write(&format.encode(cells(&sample, false))?)?;
+    writer.finish()?;
+    Ok(sample)
+}
+
+fn add_and_subtract(a: &Sketch, b: &Sketch) -> Result<()> {
+    print("\n3. Sketches add and subtract exactly.\n")?;
+    let mut both = a.clone();
+    both.merge(b)?;
+    print(&format!("   monday + tuesday: the sketch of all {}\n", count(both.rows(), "row")))?;
+    both.subtract(b)?;
+    let same = both.to_bytes() == a.to_bytes();
+    print(&format!(
+        "   ... - tuesday: monday again, {}\n",
+        if same { "to the byte" } else { "NOT to the byte" }
+    ))
+}
+
+/// Learns the clusters from the sketch alone and draws them over the rows.
+fn find_clusters(
+    folder: &Folder,
+    operator: &SketchOperator,
+    sketch: &Sketch,
+    rows: &Sample,
+) -> Result<(Model, Duration)> {
+    print("\n6. Monday's clusters, from its sketch alone.\n")?;
+    let start = Instant::now();
+    let params = LearnParams {
+        k: Components::Exactly(CLUSTERS),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        ..LearnParams::default()
+    };
+    let learned = learn(operator, &sketch.moments()?, &params)?;
+    let elapsed = start.elapsed();
+    write_atomic(folder.path.join("monday.json"), format!("{}\n", learned.model.to_json()).as_bytes())?;
+    print(&indent(&report::learned(operator, &learned, elapsed)))?;
+    let axes = principal_plane(learned.model.locations());
+    let plane = |row: &[f64]| axes.each_ref().map(|axis| dot(axis, row));
+    let points: Vec<[f64; 2]> = rows.values.chunks_exact(DIM).take(100_000).map(plane).collect();
+    let centres: Vec<[f64; 2]> = learned.model.locations().iter().map(|c| plane(c)).collect();
+    print(
+        "\n   Rows (shades) and recovered centres (digits), in the plane in which the centres spread most:\n",
+    )?;
+    print(&indent(&scatter(&points, &centres, ["first", "second"])))?;
+    Ok((learned.model, elapsed))
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// The two first principal directions of some points, by power iteration; close enough to draw.
+fn principal_plane(points: &[Vec<f64>]) -> [Vec<f64>; 2] {
+    let mean: Vec<f64> =
+        (0..DIM).map(|c| points.iter().map(|p| p[c]).sum::<f64>() / points.len() as f64).collect();
+    let centred: Vec<Vec<f64>> =
+        points.iter().map(|p| p.iter().zip(&mean).map(|(x, m)| x - m).collect()).collect();
+    let mut axes: [Vec<f64>; 2] = std::array::from_fn(|_| vec![0.0; DIM]);
+    for number in 0..2 {
+        let mut axis: Vec<f64> = (0..DIM).map(|c| 1.0 + (c * (number + 1)) as f64).collect();
+        for _ in 0..100 {
+            let shares: Vec<f64> = centred.iter().map(|p| dot(p, &axis)).collect();
+            let mut next: Vec<f64> =
+                (0..DIM).map(|c| centred.iter().zip(&shares).map(|(p, s)| p[c] * s).sum()).collect();
+            let along = dot(&next, &axes[0]);
+            next.iter_mut().zip(&axes[0]).for_each(|(x, a)| *x -= along * a);
+            let length = dot(&next, &next).sqrt().max(f64::MIN_POSITIVE);
+            axis = next.iter().map(|x| x / length).collect();
+        }
+        axes[number] = axis;
+    }
+    axes
+}
+
+/// Runs k-means on all of Monday's rows, in memory, beside the model from the sketch.
+fn against_kmeans(rows: &Sample, model: &Model, sketch_time: Duration, fit_time: Duration) -> Result<()> {
+    print("\n7. The same by k-means on all of Monday's rows, which it needs in memory.\n")?;
+    let start = Instant::now();
+    let full = kmeans(rows.rows()?, CLUSTERS, &KMeansParams { n_init: 1, ..KMeansParams::default() })?;
+    let full_time = start.elapsed();
+    let ours = sse(rows.rows()?, &model.locations().concat())?;
+    print(&format!(
+        "   from the sketch   {:>8}   SSE {}   (one pass {}, learning {}; the next k needs no pass)\n   \
+         k-means           {:>8}   SSE {}   ({} from a k-means++ start)\n   \
+         SSE of the sketch's centres over that of k-means: {:.4}\n",
+        seconds(sketch_time + fit_time),
+        number(ours),
+        seconds(sketch_time),
+        seconds(fit_time),
+        seconds(full_time),
+        number(full.sse),
+        count(full.info.iterations as u64, "iteration"),
+        ours / full.sse,
+    ))
 }
 
 fn indent(text: &str) -> String {
@@ -83,10 +187,11 @@ fn open(path: &Path) -> Result<Dataset> {
     Ok(Dataset::open(&[path.to_string_lossy().into_owned()], &ReadOptions::default())?)
 }
 
-fn sketch(dataset: &mut Dataset, operator: &SketchOperator) -> Result<Sketch> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let outcome = sketch_dataset(dataset, operator, &DriveOptions { threads, ..DriveOptions::default() })?;
-    outcome.sketches.into_values().next().context("no sketch was made")
+fn sketch(dataset: &mut Dataset, operator: &SketchOperator) -> Result<(Sketch, Duration)> {
+    let start = Instant::now();
+    let outcome = sketch_dataset(dataset, operator, &DriveOptions::default())?;
+    let sketch = outcome.sketches.into_values().next().context("no sketch was made")?;
+    Ok((sketch, start.elapsed()))
 }
 
 /// The folder of the demo's files: the user's, which stays, or a temporary one.
@@ -116,7 +221,9 @@ impl Folder {
              \x20 compressive inspect {dir}/monday.sketch\n\
              \x20 compressive compare {dir}/monday.sketch {dir}/tuesday.sketch\n\
              \x20 compressive merge {dir}/monday.sketch {dir}/tuesday.sketch -o {dir}/both.sketch\n\
-             \x20 compressive sketch {dir}/monday.npy -k 10 -o {dir}/again.sketch\n"
+             \x20 compressive fit {dir}/monday.sketch -k auto\n\
+             \x20 compressive kmeans {dir}/tuesday.npy -k 10 -o {dir}/tuesday.json\n\
+             \x20 compressive predict {dir}/tuesday.json {dir}/tuesday.npy -o {dir}/labels.csv\n"
         ))
     }
 }
@@ -127,48 +234,5 @@ impl Drop for Folder {
             // Nothing can be done about files that cannot be removed, and nothing depends on it.
             let _ = std::fs::remove_dir_all(&self.path);
         }
-    }
-}
-
-/// An `.npy` file of unit Gaussians around common centres, the first of which is moved by `shift` along every column.
-fn npy(rows: usize, seed: u64, shift: f64) -> Vec<u8> {
-    let mut centres = Normal(7);
-    let mut centre: Vec<f64> = (0..CLUSTERS * DIM).map(|_| 3.0 * centres.next()).collect();
-    centre[..DIM].iter_mut().for_each(|c| *c += shift);
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {DIM}), }}");
-    let padding = 64 - (10 + header.len() + 1) % 64;
-    header.push_str(&" ".repeat(padding % 64));
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    let mut noise = Normal(seed << 40);
-    for _ in 0..rows {
-        let cluster = noise.uniform() as usize % CLUSTERS;
-        for c in &centre[cluster * DIM..][..DIM] {
-            file.extend(((c + noise.next()) as f32).to_le_bytes());
-        }
-    }
-    file
-}
-
-/// SplitMix64 with normal numbers as sums of twelve uniforms: plenty for a demo.
-struct Normal(u64);
-
-impl Normal {
-    fn uniform(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn next(&mut self) -> f64 {
-        // Four 16-bit uniforms from each of three words.
-        let total: u64 = (0..3)
-            .map(|_| self.uniform())
-            .map(|w| (0..4).map(|i| (w >> (16 * i)) & 0xffff).sum::<u64>())
-            .sum();
-        total as f64 / 65_535.0 - 6.0
     }
 }

@@ -5,30 +5,45 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use compressive::design::{DesignParams, Task, design};
 use compressive::{Bounds, Feature, SketchSpec};
-use compressive_io::{Dataset, ReadOptions, write_atomic};
+use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
 use serde_json::json;
 
-use crate::args::{DataArgs, DesignArgs, FeatureArg, RecipeArgs};
+use crate::args::{DataArgs, DesignArgs, FeatureArg, PurposeArgs, RecipeArgs};
 use crate::output::{self, count, number};
 
 /// Rows of the pilot unless the user says otherwise.
-const PILOT_ROWS: usize = 10_000;
+pub const PILOT_ROWS: usize = 10_000;
+
+/// What a sketch is for; sets its size.
+#[derive(Clone, Copy)]
+pub struct Purpose {
+    pub task: Task,
+    pub k: usize,
+}
+
+impl From<&PurposeArgs> for Purpose {
+    fn from(args: &PurposeArgs) -> Purpose {
+        let defaults = DesignParams::default();
+        Purpose { task: args.task.map_or(defaults.task, Task::from), k: args.k.unwrap_or(defaults.k) }
+    }
+}
 
 /// Writes a spec designed on a sample of the data.
 pub fn run(args: &DesignArgs) -> Result<()> {
     let mut dataset = open(&args.data, args.data.columns.clone(), ReadOptions::default())?;
-    let (spec, pilot_rows) = design_on(&mut dataset, &args.recipe)?;
+    let purpose = Purpose::from(&args.purpose);
+    let (spec, pilot) = design_on(&mut dataset, purpose, &args.recipe, args.seed.seed)?;
     write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
         return output::print_json(&json!({
             "output": args.output, "fingerprint": spec.fingerprint(), "columns": spec.columns, "law": spec.law.name(),
             "scale": spec.scale, "size": spec.size, "feature": spec.feature.name(), "structured": spec.structured,
-            "pilot_rows": pilot_rows,
+            "pilot_rows": pilot.n_rows,
         }));
     }
     let lines = format!("{}: {}\n", args.output.display(), describe(&spec));
     output::print(&lines)?;
-    note(args.data.quiet, &reason(&args.recipe, &spec, pilot_rows));
+    note(args.data.quiet, &reason(&args.recipe, purpose, &spec, pilot.n_rows));
     Ok(())
 }
 
@@ -57,24 +72,34 @@ pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions)
 }
 
 /// Designs a spec on a pilot sample of the data.
-pub fn design_on(dataset: &mut Dataset, recipe: &RecipeArgs) -> Result<(SketchSpec, usize)> {
-    let seed = recipe.seed.unwrap_or(0);
-    let pilot = dataset.pilot(recipe.pilot.unwrap_or(PILOT_ROWS).max(2), seed)?;
+pub fn design_on(
+    dataset: &mut Dataset,
+    purpose: Purpose,
+    recipe: &RecipeArgs,
+    seed: u64,
+) -> Result<(SketchSpec, Pilot)> {
+    let pilot = sample(dataset, recipe, seed)?;
     let defaults = DesignParams::default();
     let params = DesignParams {
-        task: recipe.task.map_or(defaults.task, Task::from),
-        k: recipe.k.unwrap_or(defaults.k),
+        task: purpose.task,
+        k: purpose.k,
         size: recipe.size,
         law: recipe.law.unwrap_or(defaults.law),
         scale: recipe.scale.unwrap_or(defaults.scale),
         feature: feature(recipe)?,
         dither: recipe.dither,
         whiten: recipe.whiten,
+        scaling: recipe.scaling.unwrap_or_default(),
         structured: recipe.structured,
         bounds: bounds(&recipe.bounds, &pilot.columns)?,
         seed,
     };
-    Ok((design(&pilot.rows, &pilot.columns, &params)?, pilot.n_rows))
+    Ok((design(&pilot.rows, &pilot.columns, &params)?, pilot))
+}
+
+/// The pilot sample of a data set.
+pub fn sample(dataset: &mut Dataset, recipe: &RecipeArgs, seed: u64) -> Result<Pilot> {
+    Ok(dataset.pilot(recipe.pilot.unwrap_or(PILOT_ROWS).max(2), seed)?)
 }
 
 fn feature(recipe: &RecipeArgs) -> Result<Feature> {
@@ -146,10 +171,8 @@ pub fn describe(spec: &SketchSpec) -> String {
 }
 
 /// Why the recipe is what it is.
-pub fn reason(recipe: &RecipeArgs, spec: &SketchSpec, pilot_rows: usize) -> String {
-    let defaults = DesignParams::default();
-    let task = recipe.task.map_or(defaults.task, Task::from);
-    let k = recipe.k.unwrap_or(defaults.k);
+pub fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: usize) -> String {
+    let Purpose { task, k } = purpose;
     let sample = format!("recipe chosen on a sample of {}", count(pilot_rows as u64, "row"));
     if recipe.size.is_some() {
         return sample;

@@ -1,16 +1,21 @@
-//! `inspect`: what a person wants to know about a sketch or a spec.
+//! `inspect`: what a person wants to know about a sketch, a spec or a model.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use compressive::model::Model;
 use compressive::{Feature, Sketch, SketchSpec};
 use serde_json::json;
 
-use super::{read, read_sketch, read_spec};
+use super::{read, read_model, read_sketch, read_spec};
 use crate::args::InspectArgs;
 use crate::output::{self, bytes, count, number, plot};
+use crate::report as words;
 
-/// Shows a sketch, or a spec.
+/// Shows a sketch, a spec or a model.
 pub fn run(args: &InspectArgs) -> Result<()> {
     let bytes = read(&args.file)?;
+    if is_model(&bytes) {
+        return inspect_model(args, &read_model(&args.file)?);
+    }
     if args.spec {
         return output::print(&format!("{}\n", read_spec(&args.file)?.to_json_pretty()));
     }
@@ -26,6 +31,41 @@ pub fn run(args: &InspectArgs) -> Result<()> {
         Some(sketch) => output::print(&describe(sketch, bytes.len())?),
         None => output::print(&describe_spec(&spec)),
     }
+}
+
+/// Whether a file is meant as a model: a JSON object with a `task`.
+fn is_model(bytes: &[u8]) -> bool {
+    // Numbers such as NaN make a model no JSON, but it is still one to complain about.
+    let text = String::from_utf8_lossy(bytes);
+    super::looks_like_json(bytes) && text.contains("\"task\"") && !text.contains("\"transform\"")
+}
+
+fn inspect_model(args: &InspectArgs, model: &Model) -> Result<()> {
+    if args.spec || args.frequencies {
+        bail!("{} is a model, which has no spec; the sketch it was learned from has", args.file.display());
+    }
+    if args.json {
+        let mut value = serde_json::to_value(model)?;
+        value["kind"] = "model".into();
+        return output::print_json(&value);
+    }
+    let mut text =
+        format!("model        {} of {}\n", words::named(model), count(model.dim() as u64, "column"));
+    if let Some(origin) = &model.origin {
+        text.push_str(&format!(
+            "learned      from {}, decoder {}, seed {}\nfingerprint  {}\n",
+            count(origin.rows, "row"),
+            origin.decoder,
+            origin.seed,
+            origin.fingerprint,
+        ));
+    }
+    text.push('\n');
+    text.push_str(&words::components(model));
+    if let Some(origin) = &model.origin {
+        text.push_str(&words::misfit(origin.misfit));
+    }
+    output::print(&text)
 }
 
 fn report(

@@ -4,13 +4,22 @@ pub mod combine;
 pub mod compare;
 pub mod demo;
 pub mod design;
+pub mod diagnose;
+pub mod fit;
+pub mod generate;
 pub mod inspect;
+pub mod lab;
+pub mod oneliner;
+pub mod predict;
+pub mod score;
 pub mod sketch;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
+use clap::error::ErrorKind;
+use compressive::model::Model;
 use compressive::{Sketch, SketchSpec};
 
 /// The first bytes of a JSON object, which no sketch starts with.
@@ -26,7 +35,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 pub fn read_sketch(path: &Path) -> Result<Sketch> {
     let bytes = read(path)?;
     if looks_like_json(&bytes) {
-        anyhow::bail!(
+        bail!(
             "{} is a JSON file, not a sketch; make one with `compressive sketch DATA -o NAME.sketch`",
             path.display()
         );
@@ -46,6 +55,40 @@ pub fn read_spec(path: &Path) -> Result<SketchSpec> {
     }
     let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", path.display()))?;
     SketchSpec::from_json(&text).with_context(|| path.display().to_string())
+}
+
+/// Reads a model.
+pub fn read_model(path: &Path) -> Result<Model> {
+    let bytes = read(path)?;
+    if !looks_like_json(&bytes) {
+        bail!("{} is not a model; make one with `compressive fit SKETCH -k K -o NAME.json`", path.display());
+    }
+    let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", path.display()))?;
+    Model::from_json(&text).with_context(|| path.display().to_string())
+}
+
+/// Fails before the work, not after it, if the folder of a result is missing.
+pub fn check_folder(path: &Path) -> Result<()> {
+    match path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
+        Some(parent) => {
+            bail!("cannot write {}: there is no folder {}; make it first", path.display(), parent.display())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fails before the work, not after it, if a result could not be written under its name.
+pub fn check_output(path: &Path) -> Result<()> {
+    check_folder(path)?;
+    if path.is_dir() {
+        bail!("{} is a folder; name a file, for example {}", path.display(), path.join("out").display());
+    }
+    Ok(())
+}
+
+/// Ends the program as the argument parser does: the flags do not go together.
+pub fn wrong_usage(problem: &str) -> ! {
+    crate::args::Cli::command().error(ErrorKind::ArgumentConflict, problem).exit()
 }
 
 /// Prints a completion script.

@@ -2,82 +2,133 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::{Backend, Sketch, SketchOperator, SketchSpec};
-use compressive_io::{Dataset, DriveOptions, Outcome, ReadOptions, sketch_dataset, write_atomic};
+use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, sketch_dataset, write_atomic};
 use serde_json::json;
 
-use super::design::{describe, design_on, note, open, reason};
-use super::read_spec;
-use crate::args::SketchArgs;
+use super::design::{Purpose, describe, design_on, note, open, reason};
+use super::{check_folder, check_output, read_spec};
+use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
+use crate::interrupt;
 use crate::output::{self, bytes, count, seconds};
 
 /// Sketches the data and writes one file, or one for each value of `--by`.
 pub fn run(args: &SketchArgs) -> Result<()> {
-    check_destination(args)?;
-    let given = args.spec.as_deref().map(read_spec).transpose()?;
-    let columns = wanted_columns(args, given.as_ref())?;
-    let options = ReadOptions {
-        by: args.by.clone(),
-        weights: args.weights.clone(),
-        chunk_rows: args.chunk,
-        ..ReadOptions::default()
-    };
-    let mut dataset = open(&args.data, columns, options)?;
-    let (spec, why) = match given {
-        Some(spec) => (spec, None),
-        None => {
-            let (spec, pilot_rows) = design_on(&mut dataset, &args.recipe)?;
-            let why = reason(&args.recipe, &spec, pilot_rows);
-            (spec, Some(why))
-        }
-    };
-    let mut operator = spec.build()?;
-    if let Some(name) = &args.backend {
-        operator = operator.with_backend(backend(name)?);
+    if args.by.is_none() {
+        check_output(&args.output)?
+    } else {
+        check_folder(&args.output)?
     }
-    let start = Instant::now();
-    let outcome = drive(&mut dataset, &operator, args)?;
-    let elapsed = start.elapsed();
-    let files = write_all(args, &outcome.sketches)?;
-    if outcome.rows_skipped > 0 {
-        note(args.data.quiet, &format!("left out {} with bad values", count(outcome.rows_skipped, "row")));
-    }
+    let order = Order {
+        data: &args.data,
+        recipe: &args.recipe,
+        purpose: Purpose::from(&args.purpose),
+        seed: args.seed.seed,
+        pass: &args.pass,
+        spec: args.spec.as_deref(),
+        by: args.by.as_deref(),
+        max_groups: args.max_groups,
+    };
+    let done = order.carry_out()?;
+    let files = write_all(args, &done.outcome.sketches)?;
+    done.tell_skipped(args.data.quiet);
     if args.json {
-        return output::print_json(&report(&operator, &outcome, &files, elapsed));
+        return output::print_json(&report(&done, &files));
     }
-    if let Some(why) = why {
-        note(args.data.quiet, &why);
+    if let Some(why) = &done.why {
+        note(args.data.quiet, why);
     }
-    output::print(&summary(&operator, &outcome, &files, elapsed))
+    output::print(&(done.summary() + &list(&done, &files)))
 }
 
-/// Fails before the pass, not after it, if the result could not be written.
-fn check_destination(args: &SketchArgs) -> Result<()> {
-    let parent = args.output.parent().filter(|p| !p.as_os_str().is_empty());
-    if let Some(parent) = parent.filter(|p| !p.is_dir()) {
-        bail!(
-            "cannot write {}: there is no folder {}; make it first",
-            args.output.display(),
-            parent.display()
-        );
-    }
-    if args.by.is_none() && args.output.is_dir() {
-        bail!(
-            "{} is a folder; name a file, for example {}",
-            args.output.display(),
-            args.output.join("out.sketch").display()
-        );
-    }
-    Ok(())
+/// A pass to be made.
+pub struct Order<'a> {
+    pub data: &'a DataArgs,
+    pub recipe: &'a RecipeArgs,
+    pub purpose: Purpose,
+    pub seed: u64,
+    pub pass: &'a PassArgs,
+    pub spec: Option<&'a Path>,
+    pub by: Option<&'a str>,
+    pub max_groups: usize,
 }
 
-fn wanted_columns(args: &SketchArgs, given: Option<&SketchSpec>) -> Result<Option<Vec<String>>> {
-    let asked = args.data.columns.clone();
+/// A pass that was made.
+pub struct Done {
+    pub operator: SketchOperator,
+    pub outcome: Outcome,
+    pub elapsed: Duration,
+    /// Why the recipe is what it is, if it was chosen here.
+    pub why: Option<String>,
+    /// The rows it was chosen on.
+    pub pilot: Option<Pilot>,
+}
+
+impl Order<'_> {
+    /// Reads or designs the recipe and sketches every row.
+    pub fn carry_out(&self) -> Result<Done> {
+        let given = self.spec.map(read_spec).transpose()?;
+        let columns = wanted_columns(self.data.columns.clone(), given.as_ref())?;
+        let options = ReadOptions {
+            by: self.by.map(str::to_owned),
+            weights: self.pass.weights.clone(),
+            chunk_rows: self.pass.chunk,
+            ..ReadOptions::default()
+        };
+        let mut dataset = open(self.data, columns, options)?;
+        let (spec, pilot) = match given {
+            Some(spec) => (spec, None),
+            None => {
+                let (spec, pilot) = design_on(&mut dataset, self.purpose, self.recipe, self.seed)?;
+                (spec, Some(pilot))
+            }
+        };
+        let why = pilot.as_ref().map(|pilot| reason(self.recipe, self.purpose, &spec, pilot.n_rows));
+        let mut operator = spec.build()?;
+        if let Some(name) = &self.pass.backend {
+            operator = operator.with_backend(backend(name)?);
+        }
+        let start = Instant::now();
+        let outcome = self.drive(&mut dataset, &operator)?;
+        Ok(Done { operator, outcome, elapsed: start.elapsed(), why, pilot })
+    }
+
+    fn drive(&self, dataset: &mut Dataset, operator: &SketchOperator) -> Result<Outcome> {
+        let threads = self.pass.threads.count();
+        with_progress(dataset, threads, self.data.quiet, |dataset, options| {
+            sketch_dataset(dataset, operator, &DriveOptions { max_groups: self.max_groups, ..*options })
+        })
+    }
+}
+
+/// Runs a pass with a progress bar and an ear for Ctrl-C.
+pub fn with_progress<T>(
+    dataset: &mut Dataset,
+    threads: usize,
+    quiet: bool,
+    pass: impl FnOnce(&mut Dataset, &DriveOptions<'_>) -> compressive_io::Result<T>,
+) -> Result<T> {
+    let (rows, size) = (dataset.n_rows(), dataset.n_bytes());
+    let bar = output::progress_bar(rows, size, quiet);
+    let advance =
+        |p: compressive_io::Progress| bar.set_position(if rows.is_some() { p.rows } else { p.bytes });
+    let result = interrupt::watched(|cancel| {
+        let options = DriveOptions {
+            threads,
+            cancel: Some(cancel),
+            progress: Some(&advance),
+            ..DriveOptions::default()
+        };
+        pass(dataset, &options)
+    });
+    bar.finish_and_clear();
+    Ok(result??)
+}
+
+fn wanted_columns(asked: Option<Vec<String>>, given: Option<&SketchSpec>) -> Result<Option<Vec<String>>> {
     match (given, asked) {
         (Some(spec), Some(asked)) if asked != spec.columns => {
             bail!(
@@ -98,26 +149,6 @@ fn backend(name: &str) -> Result<Backend> {
         let names: Vec<&str> = available.iter().map(|b| b.name()).collect();
         format!("this machine has no backend `{name}`; it has {}", names.join(", "))
     })
-}
-
-fn drive(dataset: &mut Dataset, operator: &SketchOperator, args: &SketchArgs) -> Result<Outcome> {
-    let cancel = Arc::new(AtomicBool::new(false));
-    let flag = cancel.clone();
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
-    let (rows, size) = (dataset.n_rows(), dataset.n_bytes());
-    let bar = output::progress_bar(rows, size, args.data.quiet);
-    let advance =
-        |p: compressive_io::Progress| bar.set_position(if rows.is_some() { p.rows } else { p.bytes });
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let options = DriveOptions {
-        threads: args.threads.map_or_else(cores, usize::from),
-        max_groups: args.max_groups,
-        cancel: Some(&cancel),
-        progress: Some(&advance),
-    };
-    let outcome = sketch_dataset(dataset, operator, &options);
-    bar.finish_and_clear();
-    Ok(outcome?)
 }
 
 /// A group and the file its sketch went to.
@@ -160,40 +191,51 @@ fn file_size(path: &Path) -> u64 {
     path.metadata().map_or(0, |m| m.len())
 }
 
-fn report(
-    operator: &SketchOperator,
-    outcome: &Outcome,
-    files: &Written,
-    elapsed: Duration,
-) -> serde_json::Value {
+fn report(done: &Done, files: &Written) -> serde_json::Value {
     let files: Vec<_> = files
         .iter()
         .map(|(group, path)| {
-            let sketch = &outcome.sketches[group];
+            let sketch = &done.outcome.sketches[group];
             json!({ "group": group, "path": path, "rows": sketch.rows(), "weight": sketch.weight(), "bytes": file_size(path) })
         })
         .collect();
+    let (spec, outcome) = (done.operator.spec(), &done.outcome);
     json!({
-        "rows_read": outcome.rows_read, "rows_skipped": outcome.rows_skipped, "seconds": elapsed.as_secs_f64(),
-        "fingerprint": operator.fingerprint(), "columns": operator.spec().columns, "size": operator.spec().size,
-        "law": operator.spec().law.name(), "scale": operator.spec().scale, "feature": operator.spec().feature.name(),
+        "rows_read": outcome.rows_read, "rows_skipped": outcome.rows_skipped, "seconds": done.elapsed.as_secs_f64(),
+        "fingerprint": done.operator.fingerprint(), "columns": spec.columns, "size": spec.size,
+        "law": spec.law.name(), "scale": spec.scale, "feature": spec.feature.name(),
         "files": files,
     })
 }
 
-fn summary(operator: &SketchOperator, outcome: &Outcome, files: &Written, elapsed: Duration) -> String {
-    let rate = outcome.rows_read as f64 / elapsed.as_secs_f64().max(1e-9);
-    let mut text = format!(
-        "sketched {} in {} ({} rows/s)\n{}\n",
-        count(outcome.rows_read, "row"),
-        seconds(elapsed),
-        output::thousands(rate as u64),
-        describe(operator.spec()),
-    );
+impl Done {
+    /// Rows, time and recipe in two lines.
+    pub fn summary(&self) -> String {
+        let rate = self.outcome.rows_read as f64 / self.elapsed.as_secs_f64().max(1e-9);
+        format!(
+            "sketched {} in {} ({} rows/s)\n{}\n",
+            count(self.outcome.rows_read, "row"),
+            seconds(self.elapsed),
+            output::thousands(rate as u64),
+            describe(self.operator.spec()),
+        )
+    }
+
+    /// Says how many rows were left out, if any were.
+    pub fn tell_skipped(&self, quiet: bool) {
+        if self.outcome.rows_skipped > 0 {
+            note(quiet, &format!("left out {} with bad values", count(self.outcome.rows_skipped, "row")));
+        }
+    }
+}
+
+/// The files written, one a line.
+fn list(done: &Done, files: &Written) -> String {
+    let mut text = String::new();
     for (group, path) in files {
-        let sketch = &outcome.sketches[group];
+        let sketch = &done.outcome.sketches[group];
         let size = file_size(path);
-        let ratio = sketch.rows() as f64 * operator.dim() as f64 * 8.0 / size.max(1) as f64;
+        let ratio = sketch.rows() as f64 * done.operator.dim() as f64 * 8.0 / size.max(1) as f64;
         let smaller = if ratio >= 2.0 {
             format!(", {} times smaller than the rows", output::thousands(ratio as u64))
         } else {

@@ -1,0 +1,129 @@
+//! Commands that make data and run experiments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{ThreadArgs, parse_positive};
+
+#[derive(Args)]
+pub struct GenerateArgs {
+    /// The distribution
+    #[arg(value_enum, value_name = "KIND")]
+    pub kind: KindArg,
+    /// Where to write the rows: .csv, .parquet or .npy; values are rounded to single precision in all three
+    #[arg(short, long, value_name = "DATA")]
+    pub output: PathBuf,
+    /// Rows
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100_000, value_parser = parse_positive)]
+    pub rows: usize,
+    /// Columns of separated, unequal, mixture and stretched; the others have two
+    #[arg(short = 'd', long, value_name = "D", default_value_t = 10, value_parser = parse_positive)]
+    pub dim: usize,
+    /// Components of separated, unequal, mixture and stretched, or circles
+    #[arg(short, value_name = "K", default_value_t = 10, value_parser = parse_positive)]
+    pub k: usize,
+    /// Standard deviation of the centres of separated and unequal, in units of K^(1/D) cluster widths
+    #[arg(long, value_name = "S", default_value_t = 2.5)]
+    pub separation: f64,
+    /// What the first half of the columns of stretched is divided by
+    #[arg(long, value_name = "A", default_value_t = 10.0)]
+    pub factor: f64,
+    /// Standard deviation of the radius of spiral, ring and circles
+    #[arg(long, value_name = "R", default_value_t = 0.05)]
+    pub noise: f64,
+    /// Seed of truth and rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Write the mixture that the rows come from as a model
+    #[arg(long, value_name = "MODEL.json")]
+    pub truth: Option<PathBuf>,
+    /// Add a column `label` with the component of each row
+    #[arg(long)]
+    pub labels: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// Unit Gaussians of equal weight, the usual k-means problem
+    Separated,
+    /// Gaussians of different weights and shapes
+    Unequal,
+    /// Gaussians with random variances
+    Mixture,
+    /// Gaussians with columns of different scale
+    Stretched,
+    /// Six Gaussians on a hexagon in the plane
+    SixGaussians,
+    /// One turn of a spiral in the plane
+    Spiral,
+    /// A noisy circle in the plane
+    Ring,
+    /// K concentric circles in the plane
+    Circles,
+}
+
+impl KindArg {
+    /// The name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+#[derive(Args)]
+pub struct DemoArgs {
+    /// Rows to make
+    #[arg(long, default_value_t = 1_000_000, value_parser = parse_positive)]
+    pub rows: usize,
+    /// Keep the data and the sketches in this folder
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Subcommand)]
+pub enum LabCommand {
+    /// List the experiments
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run experiments and print their tables beside the published numbers
+    Run(LabRunArgs),
+}
+
+#[derive(Args)]
+pub struct LabRunArgs {
+    /// Names of experiments, or all
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Draws per cell [default: each experiment's own number]
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    pub draws: Option<usize>,
+    /// Fewer and smaller problems: seconds instead of minutes
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder with the tables of the experiments on real data
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// Write NAME.md, NAME.json and the figures into this folder [default: print the pages]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Print the reports as a JSON array
+    #[arg(long)]
+    pub json: bool,
+}

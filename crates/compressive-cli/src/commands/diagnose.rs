@@ -1,0 +1,51 @@
+//! `diagnose`: the sketch, its scale, or the search?
+
+use anyhow::{Context, Result};
+use compressive::task::diagnose::{Diagnosis, Verdict, diagnose};
+
+use super::{read_model, read_sketch};
+use crate::args::DiagnoseArgs;
+use crate::output::{self, number};
+
+/// Tells why a model is not good enough.
+pub fn run(args: &DiagnoseArgs) -> Result<()> {
+    let sketch = read_sketch(&args.sketch)?;
+    let model = read_model(&args.model)?;
+    let truth = args.truth.as_deref().map(read_model).transpose()?;
+    let operator = sketch.spec().clone().build()?;
+    let with = || format!("cannot diagnose {} with {}", args.model.display(), args.sketch.display());
+    let bar = output::spinner("searching", false);
+    let found = sketch
+        .moments()
+        .and_then(|moments| diagnose(&operator, &moments, &model, truth.as_ref(), args.threads.count()));
+    bar.finish_and_clear();
+    let found = found.with_context(with)?;
+    if args.json {
+        return output::print_json(&serde_json::to_value(&found)?);
+    }
+    output::print(&describe(&found))
+}
+
+fn describe(found: &Diagnosis) -> String {
+    let verdict = match found.verdict {
+        Verdict::Good => "good",
+        Verdict::TooSimple => "too simple: the rows have structure beyond this model",
+        Verdict::DecoderStuck => "decoder stuck: a better model of this kind exists",
+        Verdict::SketchTooSmall => "sketch too small: the best fit is not the truth",
+        Verdict::ScaleWrong => "scale wrong: the frequencies do not fit the rows",
+    };
+    let reference = if found.reference_given { "the truth" } else { "a fresh search" };
+    format!(
+        "misfit     {} at the model, {} at {reference} (1 is sampling noise)\n\
+         distance   {} cluster widths from {reference}\n\
+         sketch     mean |z| {}, sampling noise {}\n\
+         verdict    {verdict}\n\
+         advice     {}\n",
+        number(found.misfit),
+        number(found.reference_misfit),
+        number(found.distance),
+        number(found.mean_modulus),
+        number(found.noise_modulus),
+        found.advice,
+    )
+}

@@ -1,0 +1,172 @@
+//! `fit`: from a sketch to a model.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use compressive::design::Task;
+use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, Learned, StartFrom, learn};
+use compressive::{Sketch, SketchOperator, SketchSpec};
+use compressive_io::{Dataset, ReadOptions, write_atomic};
+
+use super::design::{PILOT_ROWS, note};
+use super::{check_output, read_sketch, wrong_usage};
+use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
+use crate::output;
+use crate::report;
+
+/// Most components that `-k auto` looks for.
+pub const AUTO_MOST: usize = 20;
+
+/// Learns from a sketch.
+pub fn run(args: &FitArgs) -> Result<()> {
+    let task = Task::from(args.task);
+    if args.covariance.is_some() && task != Task::Gmm {
+        wrong_usage("--covariance goes with --task gmm");
+    }
+    check_k(args.k)?;
+    if let Some(path) = &args.output {
+        check_output(path)?;
+    }
+    let sketch = read_sketch(&args.sketch)?;
+    let operator = sketch.spec().clone().build()?;
+    let learning = Learning {
+        params: LearnParams {
+            task,
+            k: components(args.k, task, sketch.spec(), args.quiet),
+            decoder: args.learn.decoder,
+            covariance: covariance(args.covariance.as_ref())?,
+            restarts: args.learn.restarts,
+            start: start_rows(args, sketch.spec())?,
+            seed: args.seed.seed,
+            threads: args.threads.count(),
+        },
+        quiet: args.quiet,
+    };
+    let found = learning.carry_out(&operator, &sketch).with_context(|| args.sketch.display().to_string())?;
+    found.finish(&operator, "", args.output.as_deref(), args.json)
+}
+
+/// A search to be made.
+pub struct Learning {
+    pub params: LearnParams,
+    pub quiet: bool,
+}
+
+/// What a search found, and when.
+pub struct Found {
+    pub learned: Learned,
+    pub elapsed: Duration,
+}
+
+impl Learning {
+    /// Learns, with a sign of life on terminals.
+    pub fn carry_out(&self, operator: &SketchOperator, sketch: &Sketch) -> Result<Found> {
+        let bar = output::spinner("learning", self.quiet);
+        let start = Instant::now();
+        let learned = sketch.moments().and_then(|moments| learn(operator, &moments, &self.params));
+        let elapsed = start.elapsed();
+        bar.finish_and_clear();
+        Ok(Found { learned: learned?, elapsed })
+    }
+}
+
+impl Found {
+    /// Writes the model and prints what was learned, after `before`.
+    pub fn finish(
+        &self,
+        operator: &SketchOperator,
+        before: &str,
+        path: Option<&Path>,
+        json: bool,
+    ) -> Result<()> {
+        let model = &self.learned.model;
+        if let Some(path) = path {
+            write_atomic(path, format!("{}\n", model.to_json()).as_bytes())?;
+        }
+        if json {
+            let mut value = serde_json::to_value(model)?;
+            value["seconds"] = self.elapsed.as_secs_f64().into();
+            value["candidates"] = serde_json::to_value(&self.learned.candidates)?;
+            return output::print_json(&value);
+        }
+        let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed);
+        if let Some(path) = path {
+            text.push_str(&format!("{}: the model\n", path.display()));
+        }
+        output::print(&text)
+    }
+}
+
+/// Refuses impossible numbers of components before any work.
+pub fn check_k(k: KArg) -> Result<()> {
+    match k {
+        KArg::Exactly(0) => bail!("-k 0: no component cannot be learned; ask for 1 or more"),
+        KArg::Between(low, high) if low == 0 || high < low => {
+            bail!("-k {low}:{high}: the range is empty; give LOW:HIGH with 1 <= LOW <= HIGH")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The numbers of components meant by `-k`; `auto` stops where the sketch could not carry more.
+pub fn components(k: KArg, task: Task, spec: &SketchSpec, quiet: bool) -> Components {
+    match k {
+        KArg::Exactly(k) => Components::Exactly(k),
+        KArg::Between(low, high) => Components::Between(low, high),
+        KArg::Auto => {
+            let carried = spec.size / (3 * task.parameters(1, spec.dim()));
+            let most = carried.clamp(1, AUTO_MOST);
+            note(quiet, &format!("-k auto looks for 1 to {most} components; change with -k LOW:HIGH"));
+            Components::Between(1, most)
+        }
+    }
+}
+
+/// The kind of covariance, with the known one read from its file.
+pub fn covariance(arg: Option<&CovarianceArg>) -> Result<CovarianceKind> {
+    Ok(match arg {
+        None | Some(CovarianceArg::Diag) => CovarianceKind::Diag,
+        Some(CovarianceArg::Iso) => CovarianceKind::Iso,
+        Some(CovarianceArg::Full) => CovarianceKind::Full,
+        Some(CovarianceArg::Known(path)) => {
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let matrix = serde_json::from_str(&text).with_context(|| {
+                format!("{} is not a JSON matrix: give d rows of d numbers, [[..], ..]", path.display())
+            })?;
+            CovarianceKind::Known(matrix)
+        }
+    })
+}
+
+/// The starting rows of a search, from values in the table's units.
+pub fn start_from(start: StartArg, rows: Vec<f64>) -> StartFrom {
+    match start {
+        StartArg::Range => StartFrom::Range,
+        StartArg::Sample => StartFrom::Sample(rows),
+        StartArg::Plusplus => StartFrom::PlusPlus(rows),
+    }
+}
+
+/// Ends the program if the decoder could not use starting rows.
+pub fn check_start(learn: &LearnArgs) {
+    let can = matches!(learn.decoder, Decoder::ClOmp | Decoder::ClOmpr | Decoder::Iht);
+    if learn.start != StartArg::Range && !can {
+        wrong_usage("--start sample and plusplus go with --decoder cl-omp, cl-ompr and iht");
+    }
+}
+
+fn start_rows(args: &FitArgs, spec: &SketchSpec) -> Result<StartFrom> {
+    check_start(&args.learn);
+    if args.learn.start == StartArg::Range {
+        return Ok(StartFrom::Range);
+    }
+    if args.pilot.is_empty() {
+        bail!("--start sample and plusplus need rows: name a table with --pilot DATA");
+    }
+    let options =
+        ReadOptions { columns: Some(spec.columns.clone()), skip_bad_rows: true, ..ReadOptions::default() };
+    let pilot = Dataset::open(&args.pilot, &options)?.pilot(PILOT_ROWS, args.seed.seed)?;
+    Ok(start_from(args.learn.start, pilot.rows))
+}

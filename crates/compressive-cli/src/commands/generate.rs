@@ -1,0 +1,142 @@
+//! `generate`: synthetic tables with a known truth.
+
+use anyhow::{Result, bail};
+use compressive::model::{Content, Covariances, MODEL_FORMAT, Model};
+use compressive_io::{CellType, Cells, TableFormat, TableWriter, write_atomic};
+use compressive_lab::{Mixture, Rng, Sample, Shape, generate};
+use serde_json::json;
+
+use super::check_output;
+use crate::args::{GenerateArgs, KindArg};
+use crate::interrupt;
+use crate::output::{self, count};
+
+/// Values made at a time.
+const CHUNK_VALUES: usize = 1 << 18;
+
+/// Writes rows of a known distribution.
+pub fn run(args: &GenerateArgs) -> Result<()> {
+    for path in std::iter::once(&args.output).chain(&args.truth) {
+        check_output(path)?;
+    }
+    let source = Source::new(args)?;
+    let truth = match (&source, &args.truth) {
+        (_, None) => None,
+        (Source::Mixture(mixture), Some(path)) => Some((path, truth_model(mixture)?)),
+        (_, Some(_)) => {
+            bail!("{} is no mixture of Gaussians, so it has no model; leave --truth out", args.kind.name())
+        }
+    };
+    let dim = source.dim();
+    let mut columns: Vec<(String, CellType)> = (0..dim).map(|c| (column(c), CellType::F32)).collect();
+    if args.labels {
+        columns.push(("label".into(), CellType::I32));
+    }
+    let format = TableFormat::of(&args.output, &columns)?;
+    let mut writer = TableWriter::create(&args.output, &format)?;
+    // The truth has the seed's own stream, the rows another: the same truth whatever the number of rows.
+    let mut rng = Rng::derived(args.seed, 1);
+    interrupt::watched(|cancel| -> Result<()> {
+        let mut left = args.rows;
+        while left > 0 {
+            if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(compressive_io::Error::Interrupted { rows: (args.rows - left) as u64 }.into());
+            }
+            let rows = left.min((CHUNK_VALUES / dim).max(1));
+            writer.write(&format.encode(cells(&source.sample(rows, &mut rng)?, args.labels))?)?;
+            left -= rows;
+        }
+        Ok(())
+    })??;
+    writer.finish()?;
+    if let Some((path, model)) = truth {
+        write_atomic(path, format!("{}\n", model.to_json()).as_bytes())?;
+    }
+    if args.json {
+        return output::print_json(
+            &json!({ "output": args.output, "kind": args.kind.name(), "rows": args.rows, "columns": dim }),
+        );
+    }
+    let size = count(dim as u64, "column");
+    output::print(&format!("{}: {} of {size}\n", args.output.display(), count(args.rows as u64, "row")))
+}
+
+/// Names as readers give them to npy columns, so that a model fits the table in every format.
+pub fn column(index: usize) -> String {
+    format!("x{index}")
+}
+
+/// Where rows come from.
+enum Source {
+    Mixture(Mixture),
+    Spiral { noise: f64 },
+    Ring { noise: f64 },
+    Circles { radii: Vec<f64>, noise: f64 },
+}
+
+impl Source {
+    fn new(args: &GenerateArgs) -> Result<Source> {
+        if !(args.noise >= 0.0 && args.noise.is_finite()) {
+            bail!("--noise {}: give a number of at least 0", args.noise);
+        }
+        let (k, dim, noise) = (args.k, args.dim, args.noise);
+        let rng = &mut Rng::new(args.seed);
+        Ok(match args.kind {
+            KindArg::Separated => Source::Mixture(generate::separated(k, dim, args.separation, rng)?),
+            KindArg::Unequal => Source::Mixture(generate::unequal(k, dim, args.separation, rng)?),
+            KindArg::Mixture => Source::Mixture(generate::random_variances(k, dim, rng)?),
+            KindArg::Stretched => Source::Mixture(generate::stretched(k, dim, args.factor, rng)?),
+            KindArg::SixGaussians => Source::Mixture(generate::six_gaussians()),
+            KindArg::Spiral => Source::Spiral { noise },
+            KindArg::Ring => Source::Ring { noise },
+            KindArg::Circles => {
+                Source::Circles { radii: (1..=k).map(|radius| radius as f64).collect(), noise }
+            }
+        })
+    }
+
+    fn dim(&self) -> usize {
+        if let Source::Mixture(mixture) = self { mixture.dim } else { 2 }
+    }
+
+    fn sample(&self, rows: usize, rng: &mut Rng) -> Result<Sample> {
+        Ok(match self {
+            Source::Mixture(mixture) => mixture.sample(rows, rng)?,
+            Source::Spiral { noise } => generate::spiral(rows, *noise, rng),
+            Source::Ring { noise } => generate::ring(rows, 1.0, *noise, rng),
+            Source::Circles { radii, noise } => generate::circles(rows, radii, *noise, rng)?,
+        })
+    }
+}
+
+/// The columns of a sample, in single precision.
+pub fn cells(sample: &Sample, labels: bool) -> Vec<Cells> {
+    let column = |c: usize| sample.values.iter().skip(c).step_by(sample.dim).map(|x| *x as f32).collect();
+    let mut cells: Vec<Cells> = (0..sample.dim).map(|c| Cells::F32(column(c))).collect();
+    if labels {
+        cells.push(Cells::I32(sample.labels.iter().map(|label| *label as i32).collect()));
+    }
+    cells
+}
+
+/// A mixture as a model.
+fn truth_model(mixture: &Mixture) -> Result<Model> {
+    let (k, d) = (mixture.k(), mixture.dim);
+    let covariances = match mixture.shape {
+        Shape::Diagonal => Covariances::Diagonal((0..k).map(|l| mixture.covariance(l).to_vec()).collect()),
+        Shape::Full => {
+            let matrix = |l: usize| mixture.covariance(l).chunks_exact(d).map(<[f64]>::to_vec).collect();
+            Covariances::Full((0..k).map(matrix).collect())
+        }
+    };
+    let means = (0..k).map(|l| mixture.mean(l).to_vec()).collect();
+    let model = Model {
+        format: MODEL_FORMAT,
+        content: Content::Gmm { weights: mixture.weights.clone(), means, covariances },
+        k,
+        columns: (0..d).map(column).collect(),
+        origin: None,
+    };
+    model.validate()?;
+    Ok(model)
+}

@@ -1,0 +1,89 @@
+//! `lab`: the experiments of the papers, with their published numbers beside ours.
+
+use anyhow::Result;
+use compressive_lab::experiment::{Experiment, Options, Outcome, Provenance, Report, all, find, write};
+use serde_json::json;
+
+use crate::args::{LabArgs, LabCommand, LabRunArgs};
+use crate::output;
+
+/// Lists or runs experiments.
+pub fn run(args: &LabArgs) -> Result<()> {
+    match &args.command {
+        LabCommand::List { json } => list(*json),
+        LabCommand::Run(args) => run_all(args),
+    }
+}
+
+fn list(json: bool) -> Result<()> {
+    if json {
+        let entry = |e: &Experiment| json!({ "name": e.name, "title": e.title, "reference": e.reference });
+        return output::print_json(&all().iter().map(entry).collect());
+    }
+    let width = all().iter().map(|e| e.name.len()).max().unwrap_or(0);
+    let line = |e: &Experiment| format!("{:width$}  {} ({})\n", e.name, e.title, e.reference);
+    output::print(&all().iter().map(line).collect::<String>())
+}
+
+fn run_all(args: &LabRunArgs) -> Result<()> {
+    let experiments = if args.names == ["all"] {
+        all().iter().collect()
+    } else {
+        args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?
+    };
+    let options = Options {
+        draws: args.draws,
+        quick: args.quick,
+        threads: args.threads.count(),
+        data: args.data.clone(),
+    };
+    let mut reports = Vec::new();
+    for experiment in experiments {
+        let report = experiment.run(&options, &mut |line| {
+            if !args.quiet {
+                eprintln!("{}: {line}", experiment.name);
+            }
+        })?;
+        finish(args, &report)?;
+        if args.json {
+            reports.push(serde_json::to_value(&report)?);
+        }
+    }
+    if args.json { output::print_json(&reports.into()) } else { Ok(()) }
+}
+
+/// Writes a report, or prints it.
+fn finish(args: &LabRunArgs, report: &Report) -> Result<()> {
+    let Some(folder) = &args.output else {
+        return if args.json { Ok(()) } else { output::print(&format!("{}\n", report.to_markdown())) };
+    };
+    let files = write(report, &Provenance::here(command(args, &report.name)), folder)?;
+    if args.json {
+        return Ok(());
+    }
+    let page = files.first().map(|page| page.display().to_string()).unwrap_or_default();
+    output::print(&format!("{page}: {}\n", verdicts(report)))
+}
+
+/// How many rows met their bar, and so on.
+fn verdicts(report: &Report) -> String {
+    let kinds = [Outcome::Met, Outcome::Missed, Outcome::Better, Outcome::Reproduced, Outcome::Worse];
+    let rows = |kind: Outcome| report.verdicts().filter(|(_, verdict)| verdict.outcome == kind).count();
+    let told: Vec<String> = kinds
+        .into_iter()
+        .map(|kind| (rows(kind), kind.name()))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, name)| format!("{n} {name}"))
+        .collect();
+    if told.is_empty() { "no bars".into() } else { told.join(", ") }
+}
+
+/// The command that makes this page alone.
+fn command(args: &LabRunArgs, name: &str) -> String {
+    let mut words = vec!["compressive lab run".to_owned(), name.to_owned()];
+    words.extend(args.draws.map(|draws| format!("--draws {draws}")));
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.extend(args.data.as_ref().map(|data| format!("--data {}", data.display())));
+    words.extend(args.output.as_ref().map(|folder| format!("-o {}", folder.display())));
+    words.join(" ")
+}

@@ -1,0 +1,91 @@
+//! `kmeans` and `gmm`: recipe, one pass and fit in one go.
+
+use anyhow::{Context, Result};
+use compressive::design::Task;
+use compressive::task::LearnParams;
+use compressive_io::{ReadOptions, write_atomic};
+
+use super::check_output;
+use super::design::{Purpose, note, open, sample};
+use super::fit::{AUTO_MOST, Learning, check_k, check_start, components, covariance, start_from};
+use super::sketch::{Done, Order};
+use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, StartArg};
+
+/// Clusters a table.
+pub fn kmeans(args: &KmeansArgs) -> Result<()> {
+    run(Task::Kmeans, &args.common, None)
+}
+
+/// Models a table as a mixture of Gaussians.
+pub fn gmm(args: &GmmArgs) -> Result<()> {
+    run(Task::Gmm, &args.common, args.covariance.as_ref())
+}
+
+fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result<()> {
+    check_start(&args.learn);
+    check_k(args.k)?;
+    for path in args.output.iter().chain(&args.keep) {
+        check_output(path)?;
+    }
+    let shape = covariance(shape)?;
+    let done = sketch(task, args)?;
+    let sketch = done.outcome.sketches.values().next().context("no sketch was made")?;
+    if let Some(path) = &args.keep {
+        write_atomic(path, &sketch.to_bytes())?;
+    }
+    let quiet = args.data.quiet;
+    done.tell_skipped(quiet);
+    if let (Some(why), false) = (&done.why, args.json) {
+        note(quiet, why);
+    }
+    let learning = Learning {
+        params: LearnParams {
+            task,
+            k: components(args.k, task, sketch.spec(), quiet),
+            decoder: args.learn.decoder,
+            covariance: shape,
+            restarts: args.learn.restarts,
+            start: start_from(args.learn.start, start_rows(args, &done)?),
+            seed: args.seed.seed,
+            threads: args.pass.threads.count(),
+        },
+        quiet,
+    };
+    let found = learning.carry_out(&done.operator, sketch)?;
+    found.finish(&done.operator, &done.summary(), args.output.as_deref(), args.json)
+}
+
+/// One pass, with a recipe for the largest number of components wanted.
+fn sketch(task: Task, args: &OneLinerArgs) -> Result<Done> {
+    let k = match args.k {
+        KArg::Exactly(k) => k,
+        KArg::Between(_, high) => high,
+        KArg::Auto => AUTO_MOST,
+    };
+    let order = Order {
+        data: &args.data,
+        recipe: &args.recipe,
+        purpose: Purpose { task, k },
+        seed: args.seed.seed,
+        pass: &args.pass,
+        spec: args.spec.as_deref(),
+        by: None,
+        max_groups: 1,
+    };
+    order.carry_out()
+}
+
+/// Rows to start searches from: those that the recipe was chosen on.
+fn start_rows(args: &OneLinerArgs, done: &Done) -> Result<Vec<f64>> {
+    if args.learn.start == StartArg::Range {
+        return Ok(Vec::new());
+    }
+    match &done.pilot {
+        Some(pilot) => Ok(pilot.rows.clone()),
+        None => {
+            let columns = Some(done.operator.spec().columns.clone());
+            Ok(sample(&mut open(&args.data, columns, ReadOptions::default())?, &args.recipe, args.seed.seed)?
+                .rows)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Models in words and tables.
+
+use std::time::Duration;
+
+use compressive::SketchOperator;
+use compressive::model::{Content, Covariances, Model};
+use compressive::task::{Candidate, Learned};
+
+use crate::output::{count, number, seconds, thousands};
+
+/// Components shown at most.
+const COMPONENTS_SHOWN: usize = 20;
+/// Columns shown at most.
+const COLUMNS_SHOWN: usize = 8;
+/// Squared residual, in units of its sampling noise, up to which a model explains its sketch.
+const EXPLAINED: f64 = 1.5;
+
+/// What was learned: how, the numbers of components tried, the components, and how well they explain the sketch.
+pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) -> String {
+    let model = &learned.model;
+    let mut text = String::new();
+    let origin = model.origin.as_ref();
+    let rows = origin.map_or(0, |origin| origin.rows);
+    text.push_str(&format!(
+        "learned {} from the sketch of {} in {} (decoder {})\n",
+        named(model),
+        count(rows, "row"),
+        seconds(elapsed),
+        origin.map_or("unknown", |origin| &origin.decoder),
+    ));
+    if learned.candidates.len() > 1 {
+        text.push_str(&candidates(&learned.candidates, model.k, operator.sketch_len()));
+    }
+    text.push_str(&components(model));
+    if let Some(origin) = origin {
+        text.push_str(&misfit(origin.misfit));
+    }
+    text
+}
+
+/// `10 clusters`, `3 Gaussians with diag covariances`.
+pub fn named(model: &Model) -> String {
+    match &model.content {
+        Content::Kmeans { .. } => count(model.k as u64, "cluster"),
+        Content::Gmm { covariances, .. } => {
+            let kind = match (&model.origin, covariances) {
+                (Some(origin), _) => origin.covariance.as_str(),
+                (None, Covariances::Diagonal(_)) => "diag",
+                (None, Covariances::Full(_)) => "full",
+            };
+            format!("{} with {kind} covariances", count(model.k as u64, "Gaussian"))
+        }
+    }
+}
+
+/// The components as a table: weight, then location, then standard deviation in parentheses for a mixture.
+pub fn components(model: &Model) -> String {
+    let shown = model.dim().min(COLUMNS_SHOWN);
+    let more = if model.dim() > shown { "  ..." } else { "" };
+    let cell = |l: usize, c: usize| {
+        let location = number(model.locations()[l][c]);
+        let variance = match &model.content {
+            Content::Kmeans { .. } => return location,
+            Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
+            Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
+        };
+        format!("{location} ({})", number(variance.sqrt()))
+    };
+    let k = model.k.min(COMPONENTS_SHOWN);
+    let mut table: Vec<Vec<String>> = vec![["".to_owned(), "weight".to_owned()].to_vec()];
+    table[0].extend(model.columns[..shown].iter().cloned());
+    for l in 0..k {
+        let mut row = vec![l.to_string(), format!("{:.2}%", 100.0 * model.weights()[l])];
+        row.extend((0..shown).map(|c| cell(l, c)));
+        table.push(row);
+    }
+    let widths: Vec<usize> =
+        (0..shown + 2).map(|c| table.iter().map(|row| row[c].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in &table {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        text.push_str(&format!("{}{more}\n", cells.join("  ")));
+    }
+    if model.k > k || model.dim() > shown {
+        let what = format!("{} of {} components, {shown} of {} columns", k, model.k, model.dim());
+        text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
+    }
+    text
+}
+
+/// How well the model explains the sketch.
+pub fn misfit(misfit: f64) -> String {
+    if misfit <= EXPLAINED {
+        return format!(
+            "misfit {}: the model explains the sketch to within its sampling noise\n",
+            number(misfit)
+        );
+    }
+    format!(
+        "misfit {}: the squared residual is that many times the sampling noise; the rows have structure beyond these components\n",
+        number(misfit),
+    )
+}
+
+/// The objective against the number of components.
+fn candidates(all: &[Candidate], chosen: usize, entries: usize) -> String {
+    // The bound that the choice itself uses.
+    let enough = 1.0 + 4.0 * (2.0 / entries as f64).sqrt();
+    let mut text = format!("{:>4}  {:>11}  {:>10}\n", "k", "objective", "misfit");
+    for candidate in all {
+        let mark = match candidate.k == chosen {
+            false => "",
+            true if candidate.misfit <= enough => "  <- the fewest that explain the sketch",
+            true if all.len() < 3 => "  <- the last tried; none explains the sketch",
+            true => "  <- where the misfit stops falling fast; none explains the sketch",
+        };
+        text.push_str(&format!(
+            "{:>4}  {:>11}  {:>10}{mark}\n",
+            thousands(candidate.k as u64),
+            number(candidate.cost),
+            number(candidate.misfit),
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_and_long_models_are_cut_and_said_so() {
+        let (k, d) = (30, 12);
+        let model = Model {
+            format: 1,
+            content: Content::Kmeans { centers: vec![vec![1.5; d]; k], weights: vec![1.0 / k as f64; k] },
+            k,
+            columns: (0..d).map(|c| format!("x{c}")).collect(),
+            origin: None,
+        };
+        let text = components(&model);
+        assert_eq!(text.lines().count(), 1 + COMPONENTS_SHOWN + 1, "{text}");
+        assert!(text.contains("20 of 30 components, 8 of 12 columns") && !text.contains("x8"), "{text}");
+    }
+
+    #[test]
+    fn the_chosen_number_of_components_is_marked_with_the_reason() {
+        let candidate = |k, misfit| Candidate { k, cost: misfit, misfit, chi_square: None, degrees: None };
+        let text = candidates(&[candidate(1, 50.0), candidate(2, 1.01), candidate(3, 1.0)], 2, 1000);
+        assert!(text.lines().nth(2).is_some_and(|line| line.contains("fewest")), "{text}");
+        let text = candidates(&[candidate(1, 50.0), candidate(2, 10.0), candidate(3, 9.0)], 2, 1000);
+        assert!(text.lines().nth(2).is_some_and(|line| line.contains("none explains")), "{text}");
+    }
+}
