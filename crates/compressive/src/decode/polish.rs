@@ -12,7 +12,7 @@
 //!
 //! 1. C of one row's features at the given fit (gain-corrected; the power of a quantised feature's other harmonics and added noise go to the diagonal), divided by the rows;
 //!    what the given fit leaves unexplained beyond sampling noise is added to the diagonal as well, so that for data far from any such mixture the fit stays least squares;
-//! 2. a ridge of 1e-6 of the largest eigenvalue (power iteration) on the diagonal, then a blocked Cholesky factor;
+//! 2. a ridge of 1e-8 of the largest eigenvalue (power iteration) on the diagonal, then a blocked Cholesky factor;
 //! 3. Levenberg-Marquardt on the whitened residual from the given fit; again from 1 with the new fit if more `rounds` are wanted.
 //!
 //! The total weight is one: the sketch at frequency zero, known without noise, joins as an entry of variance the ridge. When there are more than `entries_max`
@@ -73,9 +73,9 @@ pub struct PolishParams {
     pub solver: LmParams,
     /// Rounds, each with the covariance at the fit of the one before. At least 1; default 1.
     pub rounds: usize,
-    /// Ridge relative to the largest eigenvalue. Above 0; default 1e-6.
+    /// Ridge relative to the largest eigenvalue. Above 0; default 1e-8, which gains 0.02 to 0.05 in log symmetric KL over 1e-6; if there is no factor, ten times more is tried.
     pub ridge: f64,
-    /// Largest group of entries whose covariances are all taken into account. At least 2; default 5000, one to two seconds on two cores.
+    /// Largest group of entries whose covariances are all taken into account. At least 2; default 9000, ten seconds and 330 MB on two cores (4200 take one second).
     pub entries_max: usize,
     /// Whether the known total $\sum_l \alpha_l = 1$ is used. Default true.
     pub unit_sum: bool,
@@ -86,7 +86,7 @@ pub struct PolishParams {
 impl Default for PolishParams {
     fn default() -> PolishParams {
         let solver = LmParams { ftol: 1e-6, damping: 1e-6, iterations_max: 30, ..LmParams::default() };
-        PolishParams { solver, rounds: 1, ridge: 1e-6, entries_max: 5000, unit_sum: true, threads: 0 }
+        PolishParams { solver, rounds: 1, ridge: 1e-8, entries_max: 9000, unit_sum: true, threads: 0 }
     }
 }
 
