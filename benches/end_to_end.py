@@ -22,6 +22,8 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIM, K, NEXT_K, SEPARATION = 10, 10, 12, 2.0
+# Seconds that a contestant may take.
+LIMIT = 150
 
 PEERS = {
     "scikit-learn KMeans(n_init=1)": """
@@ -64,17 +66,22 @@ def generate(name, rows):
 def measured(command, **kwargs):
     """Wall seconds and peak resident megabytes, read while the command runs: rusage would count this process before exec."""
     start, peak = time.perf_counter(), 0.0
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **kwargs)
+    # A file, not a pipe: nobody reads while the command runs.
+    errors = tempfile.TemporaryFile(mode="w+")
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=errors, **kwargs)
     while process.poll() is None:
         try:
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
             peak = max([peak] + [int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")])
         except (FileNotFoundError, ProcessLookupError):
             break
+        if time.perf_counter() - start > LIMIT:
+            process.kill()
+            raise RuntimeError(f"stopped after {LIMIT} seconds")
         time.sleep(0.005)
-    error = process.stderr.read()
     if process.wait() != 0:
-        raise RuntimeError(f"{command}: {error}")
+        errors.seek(0)
+        raise RuntimeError(f"{command}: {errors.read()}")
     return time.perf_counter() - start, peak
 
 
@@ -126,7 +133,8 @@ def peers(data, folder, log):
         try:
             seconds, memory = measured([sys.executable, "-c", script])
         except RuntimeError as error:
-            log(f"{name}: not run ({str(error).splitlines()[-1]})")
+            log(f"{name}: {str(error).splitlines()[-1]}")
+            results.append((name, None, None, str(error).splitlines()[-1]))
             continue
         results.append((name, seconds, memory, np.load(out)))
         log(f"{name}: {seconds:.2f} s, {memory:.0f} MB")
@@ -137,7 +145,10 @@ def table(results, sse, best):
     """Rows with ratios to the first peer, the one that the bars name."""
     lines = ["| | seconds | peak memory, MB | RSSE | seconds, against KMeans | memory, against KMeans |", "|---|---|---|---|---|---|"]
     base = next((r for r in results if r[0].startswith("scikit-learn KMeans")), results[0])
-    for (name, seconds, memory, _), value in zip(results, sse):
+    for (name, seconds, memory, what), value in zip(results, sse):
+        if seconds is None:
+            lines.append(f"| {name} | {what} | | | | |")
+            continue
         lines.append(f"| {name} | {seconds:.2f} | {memory:.0f} | {value / best:.4f} | {seconds / base[1]:.2f} | {memory / base[2]:.3f} |")
     return lines, base
 
@@ -170,8 +181,8 @@ def main():
         results, parts = ours(program, data, folder, lambda line: print(line, flush=True))
         results += peers(data, folder, lambda line: print(line, flush=True))
         x = np.load(data, mmap_mode="r")
-        sse = [pass_over(x, r[3])[0] for r in results]
-        best = reference(x, means, sse)
+        sse = [pass_over(x, r[3])[0] if r[1] else None for r in results]
+        best = reference(x, means, [s for s in sse if s])
     lines, base = table(results, sse, best)
     lines += ["", f"The parts of ours: sketch {parts[0]:.2f} s, fit {parts[1]:.2f} s. The next k ({NEXT_K}) from the same sketch: {parts[2]:.2f} s.", ""]
     lines += verdicts(results, sse, best, base, parts[2])

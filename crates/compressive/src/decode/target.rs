@@ -115,12 +115,6 @@ impl Target {
         self.size() * if self.complex { 2 } else { 1 }
     }
 
-    /// What the objective is near if the model is right: $\sum_j w_j^2$ times the noise of an entry.
-    pub fn expected_cost(&self) -> f64 {
-        let squares: f64 = self.weights.iter().map(|w| w * w).sum();
-        (squares * if self.complex { 2.0 } else { 1.0 } * self.noise).max(f64::MIN_POSITIVE)
-    }
-
     /// Weighted energy $\sum_j w_j^2 |z_j|^2$.
     pub fn energy(&self) -> f64 {
         let entries = self.re.iter().zip(&self.im).zip(&self.weights);

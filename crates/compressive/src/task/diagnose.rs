@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use crate::atom::{AtomFamily, Gaussian, Shape};
-use crate::decode::{Fit, Problem, Target};
+use crate::decode::{Fit, Problem, Target, expected_cost};
 use crate::error::{Error, Result};
 use crate::model::{Content, Model, to_working};
 use crate::operator::SketchOperator;
@@ -76,17 +76,17 @@ pub fn diagnose(
         None => Some(search(operator, moments, model, threads)?),
     };
     let other = reference.or(fresh.as_ref()).unwrap_or(model);
-    let (ours, width) = objective(operator, &target, model)?;
-    let (theirs, _) = objective(operator, &target, other)?;
+    let ours = objective(operator, &target, model)?;
+    let theirs = objective(operator, &target, other)?;
     let modulus = target.re.iter().zip(&target.im).map(|(a, b)| a.hypot(*b));
     let mean_modulus = modulus.sum::<f64>() / target.size() as f64;
     let mut diagnosis = Diagnosis {
         verdict: Verdict::Good,
         advice: String::new(),
-        misfit: ours / target.expected_cost(),
-        reference_misfit: theirs / target.expected_cost(),
+        misfit: ours.misfit,
+        reference_misfit: theirs.misfit,
         reference_given: reference.is_some(),
-        distance: distance(operator, model, other) / width.sqrt().max(1e-12),
+        distance: distance(operator, model, other) / ours.variance.sqrt().max(1e-12),
         mean_modulus,
         // Mean of a Rayleigh variable.
         noise_modulus: (target.noise * std::f64::consts::FRAC_PI_2).sqrt(),
@@ -115,7 +115,7 @@ fn advice(d: &Diagnosis, target: &Target, model: &Model) -> String {
     match d.verdict {
         Verdict::Good => "the model explains the sketch to within its sampling noise; nothing to change".into(),
         Verdict::TooSimple => format!(
-            "no better model of {} such components was found, yet the residual is {:.1} times the sampling noise: \
+            "no better model of {} such components was found, yet the squared residual is {:.1} times the sampling noise: \
              try a larger -k, or --covariance full, if the data should be described more closely",
             model.k, d.misfit
         ),
@@ -159,9 +159,16 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     Ok(learn(operator, moments, &params)?.model)
 }
 
-/// The objective at a model, and the mean variance of its components in working units. A mixture is taken as it is, up to its weights' scale; for k-means the weights and the variances of the clusters
-/// are fitted at the given centres.
-fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<(f64, f64)> {
+/// A model under a sketch.
+struct Objective {
+    /// The objective relative to what a right model leaves.
+    misfit: f64,
+    /// Mean variance of the components, in working units.
+    variance: f64,
+}
+
+/// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the clusters are fitted at the given centres.
+fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<Objective> {
     let spec = operator.spec();
     if model.columns != spec.columns {
         return Err(Error::Model {
@@ -173,36 +180,51 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
             ),
         });
     }
-    let locations = working_locations(operator, model);
-    let d = target.dim();
-    match &model.content {
+    let (family, fit) = match &model.content {
         Content::Gmm { weights, covariances, .. } => {
-            let sigmas: Vec<Vec<f64>> =
-                (0..model.k).map(|l| to_working(&spec.transform, &covariances.matrix(l))).collect();
-            let trace = |s: &Vec<f64>| (0..d).map(|i| s[i * d + i]).sum::<f64>() / d as f64;
-            let width = sigmas.iter().map(trace).sum::<f64>() / model.k as f64;
-            let (mut re, mut im) = (target.re.clone(), target.im.clone());
-            for ((location, sigma), weight) in locations.iter().zip(sigmas).zip(weights) {
-                let family = target.points.with_covariance(Shape::Known(sigma));
-                let one = Fit { atoms: location.clone(), shared: vec![], weights: vec![*weight] };
-                let rest = Target { re, im, ..target.clone() };
-                (re, im) = Problem::new(&rest, &family).residual(&one);
+            let family = target.points.with_covariance(Shape::Full);
+            let mut atoms = Vec::new();
+            for (l, location) in working_locations(operator, model).iter().enumerate() {
+                atoms.extend_from_slice(location);
+                atoms.extend(triangle(&to_working(&spec.transform, &covariances.matrix(l)), target.dim()));
             }
-            let rest = Target { re, im, ..target.clone() };
-            Ok((rest.energy(), width))
+            (family, Fit { atoms, shared: vec![], weights: weights.clone() })
         }
-        Content::Kmeans { .. } => {
-            let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
-            let width = crate::decode::cluster_variance(target);
-            let atoms: Vec<f64> = locations.iter().flat_map(|c| family.init(c, width)).collect();
-            let mut problem = Problem::new(target, &family);
-            let mut fit = Fit { atoms, shared: vec![], weights: vec![1.0 / model.k as f64; model.k] };
-            fit.weights = problem.solve_weights(&fit, false);
-            let cost = problem.descend_shapes(&mut fit, 200).value;
-            let variances = fit.atoms.chunks_exact(2 * d).flat_map(|a| &a[d..]).sum::<f64>();
-            Ok((cost, variances / (model.k * d) as f64))
-        }
+        Content::Kmeans { .. } => fitted_shapes(operator, target, model),
+    };
+    let clean = target.without_harmonics(&family, &fit);
+    let cost = Problem::new(&clean, &family).cost(&fit);
+    let d = target.dim();
+    let trace = |atom: &[f64]| {
+        let sigma = family.covariance_of(atom, &fit.shared);
+        (0..d).map(|i| sigma[i * d + i]).sum::<f64>() / d as f64
+    };
+    let variance = fit.atoms.chunks_exact(family.n_params()).map(trace).sum::<f64>() / model.k as f64;
+    Ok(Objective { misfit: cost / expected_cost(&clean, &family, &fit), variance })
+}
+
+/// Lower Cholesky factor of a covariance (validated, so it has one), by rows.
+fn triangle(sigma: &[f64], d: usize) -> Vec<f64> {
+    let rows: Vec<Vec<f64>> = sigma.chunks_exact(d).map(<[f64]>::to_vec).collect();
+    let lower = crate::frequency::cholesky(&rows).unwrap_or_else(|| vec![vec![0.0; d]; d]);
+    lower.iter().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect()
+}
+
+/// Diagonal Gaussians at a model's centres, their weights and variances fitted.
+fn fitted_shapes(operator: &SketchOperator, target: &Target, model: &Model) -> (Gaussian, Fit) {
+    let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
+    let width = crate::decode::cluster_variance(target);
+    let atoms: Vec<f64> =
+        working_locations(operator, model).iter().flat_map(|c| family.init(c, width)).collect();
+    let mut fit = Fit { atoms, shared: vec![], weights: vec![1.0 / model.k as f64; model.k] };
+    let mut clean = target.clone();
+    for _ in 0..if target.harmonics.is_empty() { 1 } else { 4 } {
+        let mut problem = Problem::new(&clean, &family);
+        fit.weights = problem.solve_weights(&fit, false);
+        problem.descend_shapes(&mut fit, 300);
+        clean = target.without_harmonics(&family, &fit);
     }
+    (family, fit)
 }
 
 fn working_locations(operator: &SketchOperator, model: &Model) -> Vec<Vec<f64>> {
