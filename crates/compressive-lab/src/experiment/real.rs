@@ -82,7 +82,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         }
     }
     let text = format!(
-        "k = {K}; principal components in their own units, in which the SSE is measured; the program scales each column by its robust spread itself. {draws} draws of the frequencies. The reference is \
+        "k = {K}; principal components in their own units, in which the SSE is measured; transform, law and scale are the program's own. {draws} draws of the frequencies. The reference is \
          the best of 50 k-means++ starts of Lloyd's algorithm on all rows; its starts one by one, and by tens, are the last columns."
     );
     Ok(Report { text: vec![text], tables: vec![table], ..Report::default() })
