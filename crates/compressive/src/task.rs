@@ -28,6 +28,7 @@ use crate::design::Task;
 use crate::error::{Error, Result};
 use crate::model::{Content, MODEL_FORMAT, Model, Origin, Working, to_working};
 use crate::operator::SketchOperator;
+use crate::random::{Purpose, Stream};
 use crate::sketch::Moments;
 
 pub use choose::Candidate;
@@ -150,7 +151,7 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
             choose::choose(&target, low, high, &mut |k| decode(operator, &target, k, params))?
         }
     };
-    fill_empty(&target, &mut decoded);
+    fill_empty(&target, &mut decoded, params.seed);
     let mut model = tell(operator, &target, &decoded, params)?;
     if let (Content::Kmeans { centers, weights }, Decoder::Auto) = (&mut model.content, params.decoder)
         && let Some((better, shares)) = refine::refine(operator, &target, &decoded, centers, params)?
@@ -167,12 +168,13 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
 /// Weight of a component, relative to 1/k, below which it is empty.
 const EMPTY: f64 = 1e-6;
 
-/// Replaces each empty atom by a half of the heaviest, split along its widest coordinate: users get the number of components they asked for.
-fn fill_empty(target: &Target, decoded: &mut Decoded) {
+/// Replaces each empty atom by a half of the heaviest, moved apart at random within its width: users get the number of components they asked for.
+fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
     use crate::atom::AtomFamily;
     let (family, fit) = (&decoded.family, &mut decoded.fit);
     let (d, p, k) = (family.dim(), family.n_params(), fit.k());
     let total: f64 = fit.weights.iter().sum();
+    let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 1);
     for empty in 0..k {
         if fit.weights[empty] > EMPTY * total / k as f64 {
             continue;
@@ -180,12 +182,13 @@ fn fill_empty(target: &Target, decoded: &mut Decoded) {
         let heaviest = (0..k).max_by(|&a, &b| fit.weights[a].total_cmp(&fit.weights[b])).unwrap_or(0);
         let atom = fit.atoms[heaviest * p..(heaviest + 1) * p].to_vec();
         let sigma = family.covariance_of(&atom, &fit.shared);
-        let widest = (0..d).max_by(|&a, &b| sigma[a * d + a].total_cmp(&sigma[b * d + b])).unwrap_or(0);
-        let step =
-            0.5 * sigma[widest * d + widest].sqrt().max(1e-3 * (target.high[widest] - target.low[widest]));
         fit.atoms[empty * p..(empty + 1) * p].copy_from_slice(&atom);
-        fit.atoms[empty * p + widest] += step;
-        fit.atoms[heaviest * p + widest] -= step;
+        for c in 0..d {
+            let width = sigma[c * d + c].sqrt().max(1e-3 * (target.high[c] - target.low[c]));
+            let step = 0.5 * width * stream.normal();
+            fit.atoms[empty * p + c] += step;
+            fit.atoms[heaviest * p + c] -= step;
+        }
         fit.weights[heaviest] *= 0.5;
         fit.weights[empty] = fit.weights[heaviest];
     }
@@ -193,7 +196,7 @@ fn fill_empty(target: &Target, decoded: &mut Decoded) {
 
 /// Decodes for a given number of components.
 fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnParams) -> Result<Decoded> {
-    check_k(target, k)?;
+    target.check_components(k)?;
     let shape = match (&params.task, &params.covariance) {
         (Task::Kmeans, _) => None,
         (Task::Gmm, CovarianceKind::Iso) => Some(Shape::Width),
@@ -205,25 +208,6 @@ fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnPa
         }
     };
     decoder::run(operator, target, k, shape, params)
-}
-
-/// Refuses a number of components that no decoder could find.
-fn check_k(target: &Target, k: usize) -> Result<()> {
-    let fail = |problem: String| Err(Error::Task { field: "k", problem });
-    if k == 0 {
-        return fail("0 components cannot be learned; ask for 1 or more".into());
-    }
-    if k as f64 > target.rows {
-        return fail(format!("{k} components cannot be learned from {} rows; ask for fewer", target.rows));
-    }
-    if target.size() < k {
-        return fail(format!(
-            "{k} components need a sketch of at least {k} frequencies, and this one has {}; sketch again with --size {}",
-            target.size(),
-            5 * k * target.dim()
-        ));
-    }
-    Ok(())
 }
 
 /// Refuses a sketch whose rows cannot be told apart.

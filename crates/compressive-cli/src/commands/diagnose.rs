@@ -36,7 +36,7 @@ fn describe(found: &Diagnosis) -> String {
     };
     let reference = if found.reference_given { "the truth" } else { "a fresh search" };
     format!(
-        "misfit     {} at the model, {} at {reference} (1 is sampling noise)\n\
+        "misfit     {} at the model, {} at {reference} (near 1: a fit that explains the sketch)\n\
          distance   {} cluster widths from {reference}\n\
          sketch     mean |z| {}, sampling noise {}\n\
          verdict    {verdict}\n\

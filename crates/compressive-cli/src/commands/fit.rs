@@ -101,7 +101,7 @@ impl Found {
 /// Refuses impossible numbers of components before any work.
 pub fn check_k(k: KArg) -> Result<()> {
     match k {
-        KArg::Exactly(0) => bail!("-k 0: no component cannot be learned; ask for 1 or more"),
+        KArg::Exactly(0) => bail!("-k 0: 0 components cannot be learned; ask for 1 or more"),
         KArg::Between(low, high) if low == 0 || high < low => {
             bail!("-k {low}:{high}: the range is empty; give LOW:HIGH with 1 <= LOW <= HIGH")
         }

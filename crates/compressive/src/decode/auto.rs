@@ -20,7 +20,7 @@ use crate::decode::polish::{LeastSquaresParams, PolishParams, least_squares, pol
 use crate::decode::search::{SearchParams, search};
 use crate::decode::split::{SplitParams, split};
 use crate::decode::target::Target;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Parameters of [`auto`].
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ const SAME: f64 = 1e-3;
 
 /// Decodes a sketch into k Gaussian atoms; for k-means the answer is their locations.
 pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
-    check(target, params)?;
+    target.check_components(params.k)?;
     let family = family(target, params);
     let (mut fit, mut info) = best_of(target, &family, params)?;
     let clean = remove_harmonics(target, &family, params, &mut fit, &mut info)?;
@@ -155,25 +155,6 @@ fn remove_harmonics(
     let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
     (*fit, info.cost) = (next, report.cost);
     Ok(Some(clean))
-}
-
-fn check(target: &Target, params: &AutoParams) -> Result<()> {
-    let fail = |problem: String| Err(Error::Task { field: "k", problem });
-    let k = params.k;
-    if k == 0 {
-        return fail("0 components cannot be learned; ask for 1 or more".into());
-    }
-    if k as f64 > target.rows {
-        return fail(format!("{k} components cannot be learned from {} rows; ask for fewer", target.rows));
-    }
-    if target.size() < k {
-        return fail(format!(
-            "{k} components need a sketch of at least {k} frequencies, and this one has {}; sketch again with --size {}",
-            target.size(),
-            5 * k * target.dim()
-        ));
-    }
-    Ok(())
 }
 
 /// The family of step 2; shared variances if k-means has too few entries for more.

@@ -110,6 +110,25 @@ impl Target {
         clean
     }
 
+    /// Refuses a number of components that no decoder could find.
+    pub fn check_components(&self, k: usize) -> Result<()> {
+        let fail = |problem: String| Err(Error::Task { field: "k", problem });
+        if k == 0 {
+            return fail("0 components cannot be learned; ask for 1 or more".into());
+        }
+        if k as f64 > self.rows {
+            return fail(format!("{k} components cannot be learned from {} rows; ask for fewer", self.rows));
+        }
+        if self.size() < k {
+            return fail(format!(
+                "{k} components need a sketch of at least {k} frequencies, and this one has {}; sketch again with --size {}",
+                self.size(),
+                5 * k * self.dim()
+            ));
+        }
+        Ok(())
+    }
+
     /// Number of real entries: 2m, or m for the cosine feature.
     pub fn entries(&self) -> usize {
         self.size() * if self.complex { 2 } else { 1 }
