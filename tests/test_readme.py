@@ -1,6 +1,6 @@
 """The README's console session is run as it stands, and its output compared; times and speeds may differ.
 
-What is learned may differ between processors in the last digits: numbers with a fraction are compared to 1%, everything else exactly.
+What is learned may differ between processors in the last digits: numbers are compared to 1%, everything else exactly.
 
 `python tests/test_readme.py` runs the session and puts what it prints into the README.
 """
@@ -36,7 +36,7 @@ def same(word, other):
     a, b = word.strip("()%,"), other.strip("()%,")
     if word == other or not (NUMBER.fullmatch(a) and NUMBER.fullmatch(b)):
         return word == other
-    return abs(float(a) - float(b)) <= 0.01 * max(abs(float(a)), abs(float(b)), 0.1)
+    return abs(float(a) - float(b)) <= 0.01 * max(abs(float(a)), abs(float(b)))
 
 
 def agrees(text, expected):

@@ -13,6 +13,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::feature::Feature;
 use crate::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw, cholesky};
+use crate::lloyd::{nearest, plus_plus};
 use crate::random::{Purpose, Stream};
 use crate::scale::{ScaleRule, estimate, spread_rows};
 use crate::spec::{Bounds, MAX_SIZE, SketchSpec, Transform};
@@ -326,7 +327,7 @@ fn pilot_mixture(rows: &[f64], dim: usize, k: usize, seed: u64) -> FrequencyLaw 
     let rows = &spread_rows(rows, dim, 5000, seed)[..];
     let n_rows = rows.len() / dim;
     let k = k.clamp(1, (n_rows / 20).max(1));
-    let mut centres = plus_plus(rows, dim, k, seed);
+    let mut centres = plus_plus(rows, dim, k, &mut Stream::new(seed, Purpose::PilotMixture, 0));
     let mut labels = vec![0; n_rows];
     for _ in 0..10 {
         for (label, row) in labels.iter_mut().zip(rows.chunks_exact(dim)) {
@@ -369,28 +370,6 @@ fn cluster_sums(
         }
     }
     (counts, sums, squares)
-}
-
-fn nearest(row: &[f64], centres: &[f64], dim: usize) -> (usize, f64) {
-    let distance = |centre: &[f64]| row.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    let all = centres.chunks_exact(dim).map(distance).enumerate();
-    all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::INFINITY))
-}
-
-fn plus_plus(rows: &[f64], dim: usize, k: usize, seed: u64) -> Vec<f64> {
-    let mut stream = Stream::new(seed, Purpose::PilotMixture, 0);
-    let mut centres = rows[stream.below(rows.len() / dim) * dim..][..dim].to_vec();
-    for _ in 1..k {
-        let distances: Vec<f64> = rows.chunks_exact(dim).map(|row| nearest(row, &centres, dim).1).collect();
-        let mut left = stream.uniform() * distances.iter().sum::<f64>();
-        let pick = distances.iter().position(|d| {
-            left -= d;
-            left < 0.0
-        });
-        let row = pick.unwrap_or(distances.len() - 1);
-        centres.extend_from_slice(&rows[row * dim..][..dim]);
-    }
-    centres
 }
 
 #[cfg(test)]

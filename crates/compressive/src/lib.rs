@@ -40,6 +40,7 @@ mod error;
 mod feature;
 mod frequency;
 mod linear;
+mod lloyd;
 mod math;
 pub mod model;
 mod operator;

@@ -15,6 +15,7 @@ use crate::atom::{AtomFamily, Gaussian, Shape};
 use crate::decode::auto::{AutoParams, auto};
 use crate::decode::{Fit, Problem, Target};
 use crate::error::Result;
+use crate::lloyd::{lloyd, plus_plus};
 use crate::model::Working;
 use crate::operator::SketchOperator;
 use crate::random::{Purpose, Stream};
@@ -59,16 +60,16 @@ pub(super) fn refine(
     let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
     let transform = &operator.spec().transform;
     let scaled =
-        |row: &[f64]| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
+        |row: &Vec<f64>| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
     let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
     let sampled = sample(&rich.0, &rich.1, &Working::new(transform)?, &mut stream);
-    let rows: Vec<Vec<f64>> = sampled.iter().map(|row| scaled(row)).collect();
-    if rows.len() < k {
+    if sampled.len() < k {
         return Ok(None);
     }
-    let mut best = lloyd(&rows, centers.iter().map(|c| scaled(c)).collect());
+    let rows: Vec<f64> = sampled.iter().flat_map(scaled).collect();
+    let mut best = lloyd(&rows, d, centers.iter().flat_map(scaled).collect(), ROUNDS);
     for _ in 0..STARTS {
-        let run = lloyd(&rows, plus_plus(&rows, k, &mut stream));
+        let run = lloyd(&rows, d, plus_plus(&rows, d, k, &mut stream), ROUNDS);
         if run.sse < best.sse {
             best = run;
         }
@@ -78,8 +79,8 @@ pub(super) fn refine(
     }
     let total: f64 = best.counts.iter().sum();
     let shares = best.counts.iter().map(|c| c / total).collect();
-    let unscaled = |c: &Vec<f64>| c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect();
-    Ok(Some((best.centers.iter().map(unscaled).collect(), shares)))
+    let unscaled = |c: &[f64]| c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect();
+    Ok(Some((best.centers.chunks_exact(d).map(unscaled).collect(), shares)))
 }
 
 /// Step 1: the better of a search for more atoms and of the given atoms, the heaviest split in two; none if neither describes the sketch much better than the fit.
@@ -141,62 +142,4 @@ fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) 
         }
     }
     rows
-}
-
-struct Run {
-    centers: Vec<Vec<f64>>,
-    counts: Vec<f64>,
-    sse: f64,
-}
-
-fn square(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-fn nearest(row: &[f64], centers: &[Vec<f64>]) -> (usize, f64) {
-    let all = centers.iter().map(|c| square(row, c)).enumerate();
-    all.fold((0, f64::INFINITY), |best, (l, s)| if s < best.1 { (l, s) } else { best })
-}
-
-/// Step 3, one run. A centre that loses its rows stays where it was.
-fn lloyd(rows: &[Vec<f64>], mut centers: Vec<Vec<f64>>) -> Run {
-    let d = centers.first().map_or(0, Vec::len);
-    let mut last = f64::INFINITY;
-    let mut counts = vec![0.0; centers.len()];
-    for _ in 0..ROUNDS {
-        let mut sums = vec![vec![0.0; d]; centers.len()];
-        counts.fill(0.0);
-        let mut sse = 0.0;
-        for row in rows {
-            let (l, s) = nearest(row, &centers);
-            sse += s;
-            counts[l] += 1.0;
-            sums[l].iter_mut().zip(row).for_each(|(t, x)| *t += x);
-        }
-        for ((center, sum), count) in centers.iter_mut().zip(&sums).zip(&counts).filter(|(_, n)| **n > 0.0) {
-            center.iter_mut().zip(sum).for_each(|(c, s)| *c = s / count);
-        }
-        if !(sse < last * (1.0 - 1e-5)) {
-            last = last.min(sse);
-            break;
-        }
-        last = sse;
-    }
-    Run { centers, counts, sse: last }
-}
-
-fn plus_plus(rows: &[Vec<f64>], k: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
-    let mut centers = vec![rows[stream.below(rows.len())].clone()];
-    let mut distances: Vec<f64> = rows.iter().map(|row| square(row, &centers[0])).collect();
-    while centers.len() < k {
-        let mut left = stream.uniform() * distances.iter().sum::<f64>();
-        let pick = distances.iter().position(|s| {
-            left -= s;
-            left < 0.0
-        });
-        let center = rows[pick.unwrap_or(rows.len() - 1)].clone();
-        distances.iter_mut().zip(rows).for_each(|(s, row)| *s = s.min(square(row, &center)));
-        centers.push(center);
-    }
-    centers
 }
