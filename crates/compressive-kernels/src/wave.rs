@@ -49,6 +49,17 @@ impl Wave {
             Wave::Fourier | Wave::OneBit | Wave::Sawtooth => 2,
         }
     }
+
+    /// The largest $|a| + |b|$ and the largest $a^2 + b^2$ of the rounded entries a, b of one row and one
+    /// frequency, in units of the grid: exact, found over every phase (test `no_phase_reaches_further`).
+    pub fn reach(self) -> (u64, u64) {
+        match self {
+            Wave::Fourier => (23_726_568, 281_475_055_621_345),
+            Wave::Cosine => (1 << 24, 1 << 48),
+            Wave::OneBit => (1 << 25, 1 << 49),
+            Wave::Sawtooth => (3 << 23, 5 << 46),
+        }
+    }
 }
 
 /// S: sin(pi v) = v S(v^2) on [-1/2, 1/2], times 2^24.

@@ -186,26 +186,50 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
     }
     let (transform, range) = transform(rows, columns, params)?;
     let working = to_working(rows, &transform);
-    let isotropic = params.law != LawChoice::PilotMixture;
-    let scale = if isotropic {
-        let estimated = estimate(params.scale, &working, dim, params.seed)?;
-        if widen(params) { WIDER * estimated } else { estimated }
-    } else if let ScaleRule::Fixed(value) = params.scale {
-        value
-    } else {
-        1.0
+    let bounds = params.bounds.clone().unwrap_or(range);
+    let law = match params.law {
+        LawChoice::PilotMixture => Some(pilot_mixture(&working, dim, params.k, params.seed)),
+        _ => None,
     };
+    let scale = match (&law, params.scale) {
+        (None, rule) => scale_factor(params, estimate(rule, &working, dim, params.seed)?),
+        (Some(_), ScaleRule::Fixed(value)) => value,
+        (Some(_), _) => 1.0,
+    };
+    finish(columns, transform, bounds, law, scale, params)
+}
+
+/// The law's scale for an estimated width of the clusters; a given scale stays as it is.
+pub(crate) fn scale_factor(params: &DesignParams, width: f64) -> f64 {
+    match params.scale {
+        ScaleRule::Fixed(value) => value,
+        _ if widen(params) => WIDER * width,
+        _ => width,
+    }
+}
+
+/// The spec for a transform, a box and a scale; `law` only if it is not one of the isotropic ones.
+pub(crate) fn finish(
+    columns: &[String],
+    transform: Transform,
+    bounds: Bounds,
+    law: Option<FrequencyLaw>,
+    scale: f64,
+    params: &DesignParams,
+) -> Result<SketchSpec> {
+    let dim = columns.len();
     let size = params.size.unwrap_or_else(|| default_size(params.task.parameters(params.k, dim)));
+    let isotropic = law.is_none();
+    let law = law.unwrap_or(match params.law {
+        LawChoice::Gaussian => FrequencyLaw::Gaussian,
+        LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
+        LawChoice::Weighted => FrequencyLaw::Weighted,
+        LawChoice::AdaptedRadius | LawChoice::PilotMixture => FrequencyLaw::AdaptedRadius,
+    });
     let spec = SketchSpec {
         transform,
-        bounds: Some(params.bounds.clone().unwrap_or(range)),
-        law: match params.law {
-            LawChoice::Gaussian => FrequencyLaw::Gaussian,
-            LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
-            LawChoice::AdaptedRadius => FrequencyLaw::AdaptedRadius,
-            LawChoice::Weighted => FrequencyLaw::Weighted,
-            LawChoice::PilotMixture => pilot_mixture(&working, dim, params.k, params.seed),
-        },
+        bounds: Some(bounds),
+        law,
         structured: params.structured.unwrap_or(isotropic && structured_wins(dim, size)),
         dither: params.dither.unwrap_or(params.feature != Feature::Fourier),
         feature: params.feature.clone(),
@@ -257,7 +281,7 @@ fn transform(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<
 const ONE_UNIT: f64 = 30.0;
 
 /// Whether all columns are divided by one number.
-fn common_scaling(params: &DesignParams, spread: &[f64]) -> bool {
+pub(crate) fn common_scaling(params: &DesignParams, spread: &[f64]) -> bool {
     match params.scaling {
         Scaling::Common => true,
         Scaling::Columns => false,

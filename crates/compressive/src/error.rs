@@ -124,6 +124,20 @@ pub enum Error {
         /// Why not, with the numbers and the remedy.
         problem: String,
     },
+    /// What was asked cannot be released privately.
+    #[error("cannot release that privately ({field}): {problem}")]
+    Privacy {
+        /// What was asked.
+        field: &'static str,
+        /// Why not, and the remedy.
+        problem: String,
+    },
+    /// A private sketch where only a plain one will do, or the other way round.
+    #[error("{problem}")]
+    WrongKind {
+        /// What was found, and what to do.
+        problem: &'static str,
+    },
     /// There is nothing to sketch.
     #[error("there are no numeric columns to sketch")]
     NoColumns,

@@ -5,6 +5,7 @@
 //! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
 //! - [`compare::compare`] tells whether two sketches come from the same distribution.
+//! - [`privacy`] releases a sketch with differential privacy.
 //! - [`decode`] finds the mixture behind a sketch: [`decode::auto`] for most uses, the published decoders by name, and a statistically efficient
 //!   [`polish`](decode::polish).
 //!
@@ -44,6 +45,7 @@ mod lloyd;
 mod math;
 pub mod model;
 mod operator;
+pub mod privacy;
 mod random;
 pub mod scale;
 mod sketch;
@@ -59,7 +61,7 @@ pub use feature::{Feature, Surrogate};
 pub use frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
 pub use operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::{Moments, Sketch};
-pub use spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Transform};
+pub use spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Source, Transform};
 
 #[doc = include_str!("../../../README.md")]
 #[cfg(doctest)]

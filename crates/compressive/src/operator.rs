@@ -173,6 +173,7 @@ impl SketchOperator {
             Some(weights) => {
                 let (count, total) = grid_weights(weights, &mut scratch.weights)?;
                 sketch.add_rows(count, total)?;
+                sketch.mark_fractional(weights.iter().any(|w| w.fract() != 0.0));
             }
         }
         let block = (BLOCK_VALUES / dim).max(256);

@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     PilotRows = 6,
     /// Starting points of a decoder, restart `index`.
     Decode = 5,
+    /// Noise that tests and experiments can repeat.
+    TestNoise = 7,
 }
 
 fn philox4x32_10(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
@@ -62,7 +64,8 @@ impl Stream {
         }
     }
 
-    fn next_u32(&mut self) -> u32 {
+    /// The next 32 uniform bits.
+    pub(crate) fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
             self.buffer = philox4x32_10(self.counter, self.key);
             self.counter[0] = self.counter[0].wrapping_add(1);

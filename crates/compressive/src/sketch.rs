@@ -17,6 +17,7 @@ pub struct Sketch {
     sums: Vec<i64>,
     rows: u64,
     weight: i64,
+    fractional: bool,
 }
 
 /// What decoders read from a sketch: the mean features and how noisy they are.
@@ -39,12 +40,25 @@ impl Sketch {
     /// The sketch of no rows.
     pub fn empty(operator: &SketchOperator) -> Sketch {
         let (spec, fingerprint) = operator.shared_spec();
-        Sketch { sums: vec![0; spec.sketch_len()], spec, fingerprint, rows: 0, weight: 0 }
+        Sketch { sums: vec![0; spec.sketch_len()], spec, fingerprint, rows: 0, weight: 0, fractional: false }
     }
 
-    pub(crate) fn from_parts(spec: SketchSpec, sums: Vec<i64>, rows: u64, weight: i64) -> Sketch {
+    pub(crate) fn from_parts(
+        spec: SketchSpec,
+        sums: Vec<i64>,
+        rows: u64,
+        weight: i64,
+        fractional: bool,
+    ) -> Sketch {
         debug_assert_eq!(sums.len(), spec.sketch_len());
-        Sketch { fingerprint: spec.fingerprint().into(), spec: Arc::new(spec), sums, rows, weight }
+        Sketch {
+            fingerprint: spec.fingerprint().into(),
+            spec: Arc::new(spec),
+            sums,
+            rows,
+            weight,
+            fractional,
+        }
     }
 
     /// The recipe the rows were summed with.
@@ -77,6 +91,15 @@ impl Sketch {
         self.weight as f64 / (1u64 << Self::GRID_BITS) as f64
     }
 
+    /// Whether a row, now or before it was subtracted, had a weight that is not a whole number.
+    pub fn has_fractional_weights(&self) -> bool {
+        self.fractional
+    }
+
+    pub(crate) fn mark_fractional(&mut self, fractional: bool) {
+        self.fractional |= fractional;
+    }
+
     pub(crate) fn sums_mut(&mut self) -> &mut [i64] {
         &mut self.sums
     }
@@ -100,6 +123,7 @@ impl Sketch {
     pub fn merge(&mut self, other: &Sketch) -> Result<()> {
         self.check_spec(&other.spec, &other.fingerprint)?;
         self.add_rows(other.rows, other.weight)?;
+        self.fractional |= other.fractional;
         // |sum| <= weight for each entry, and the weight has just been seen to fit.
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
             *sum += more;
@@ -122,6 +146,7 @@ impl Sketch {
         self.sums = differences().collect();
         self.rows -= other.rows;
         self.weight = weight;
+        self.fractional |= other.fractional;
         Ok(())
     }
 

@@ -94,6 +94,22 @@ pub struct SketchSpec {
     pub dither: bool,
     /// Seed of frequencies and dither, below 2^53.
     pub seed: u64,
+    /// Where the recipe comes from, if it was made without an unpaid look at the rows; not written otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// Why a recipe may be published together with a private sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// Made from declared bounds alone.
+    Bounds,
+    /// Made from declared bounds and a private look at the rows.
+    Private {
+        /// What the look cost, for add-remove neighbours.
+        epsilon: f64,
+    },
 }
 
 /// Largest number of columns.
@@ -124,6 +140,7 @@ impl SketchSpec {
             feature: Feature::Fourier,
             dither: false,
             seed: 0,
+            source: None,
         }
     }
 
@@ -164,6 +181,11 @@ impl SketchSpec {
         self.validate_columns()?;
         self.validate_transform()?;
         self.validate_bounds()?;
+        if let Some(Source::Private { epsilon }) = self.source
+            && !(epsilon > 0.0 && epsilon.is_finite())
+        {
+            return fail("source", format!("its epsilon {epsilon} is not a positive number"));
+        }
         if self.structured && !self.law.is_isotropic() {
             return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
         }

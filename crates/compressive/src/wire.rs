@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! u64 LE      length of the header
-//! header      JSON: __metadata__ {compressive, fingerprint, sha256, spec}, counts I64[2], sums I64[L]; padded with spaces to 8 bytes
-//! counts      rows, total weight in units of 2^-24
+//! header      JSON: __metadata__ {compressive, fingerprint, [privacy], sha256, spec, [weights]}, counts I64[2], sums I64[L]; padded with spaces to 8 bytes
+//! counts      rows, total weight in units of 2^-24 (private: rows and 0)
 //! sums        L sums in units of 2^-24
 //! ```
 //!
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::privacy::{AnySketch, PrivateSketch, Release};
 use crate::sketch::Sketch;
 use crate::spec::{FORMAT, MAX_SIZE, SketchSpec, hex};
 
@@ -33,9 +34,24 @@ struct Header {
 struct Metadata {
     compressive: String,
     fingerprint: String,
+    /// What was promised; private sketches only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    privacy: Option<String>,
     sha256: String,
     spec: String,
+    /// `fractional` if a row had a weight that is not a whole number, else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<String>,
 }
+
+/// The parts of the metadata that only some sketches have.
+#[derive(Clone, Default, PartialEq)]
+struct Extra {
+    privacy: Option<String>,
+    fractional: bool,
+}
+
+const FRACTIONAL: &str = "fractional";
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +76,7 @@ fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
     Err(Error::Corrupt { problem: problem.into() })
 }
 
-fn header(spec: &SketchSpec, payload: &[u8]) -> Vec<u8> {
+fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
     let tensor = |start: usize, end: usize| Tensor {
         dtype: "I64".into(),
         shape: [(end - start) / 8],
@@ -70,8 +86,10 @@ fn header(spec: &SketchSpec, payload: &[u8]) -> Vec<u8> {
         __metadata__: Metadata {
             compressive: FORMAT.to_string(),
             fingerprint: spec.fingerprint(),
+            privacy: extra.privacy.clone(),
             sha256: hex(&Sha256::digest(payload)),
             spec: spec.to_json(),
+            weights: extra.fractional.then(|| FRACTIONAL.into()),
         },
         counts: tensor(0, COUNTS_LEN),
         sums: tensor(COUNTS_LEN, payload.len()),
@@ -81,20 +99,55 @@ fn header(spec: &SketchSpec, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+fn file(spec: &SketchSpec, extra: &Extra, counts: [i64; 2], sums: &[i64]) -> Vec<u8> {
+    let payload: Vec<u8> = counts.iter().chain(sums).flat_map(|v| v.to_le_bytes()).collect();
+    let header = header(spec, extra, &payload);
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend(payload);
+    bytes
+}
+
 impl Sketch {
     /// The bytes of a `.sketch` file; equal sketches give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let counts = [self.rows() as i64, self.weight_units()];
-        let payload: Vec<u8> = counts.iter().chain(self.sums()).flat_map(|v| v.to_le_bytes()).collect();
-        let header = header(self.spec(), &payload);
-        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(header);
-        bytes.extend(payload);
-        bytes
+        let extra = Extra { privacy: None, fractional: self.has_fractional_weights() };
+        file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums())
     }
 
-    /// Reads the bytes of a `.sketch` file. Never panics, and allocates no more than a few times the length of `bytes`.
+    /// Reads the bytes of a plain `.sketch` file. Never panics, and allocates no more than a few times the length of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Sketch> {
+        match AnySketch::from_bytes(bytes)? {
+            AnySketch::Plain(sketch) => Ok(sketch),
+            AnySketch::Private(_) => Err(Error::WrongKind {
+                problem: "this is a private sketch: its sums carry noise, so it can be merged with other private sketches and learned from, and nothing else",
+            }),
+        }
+    }
+}
+
+impl PrivateSketch {
+    /// The bytes of a `.sketch` file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let privacy = serde_json::to_string(self.releases()).expect("a release has string keys only");
+        let extra = Extra { privacy: Some(privacy), fractional: false };
+        file(self.spec(), &extra, [self.rows(), 0], self.sums())
+    }
+
+    /// Reads the bytes of a private `.sketch` file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<PrivateSketch> {
+        match AnySketch::from_bytes(bytes)? {
+            AnySketch::Private(sketch) => Ok(sketch),
+            AnySketch::Plain(_) => Err(Error::WrongKind {
+                problem: "this is a plain sketch, with exact sums; `compressive privatize` makes a private one of it",
+            }),
+        }
+    }
+}
+
+impl AnySketch {
+    /// Reads the bytes of a `.sketch` file of either kind. Never panics, and allocates no more than a few times the length of `bytes`.
+    pub fn from_bytes(bytes: &[u8]) -> Result<AnySketch> {
         let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
             return corrupt(format!("{} bytes are too few for any sketch", bytes.len()));
         };
@@ -106,12 +159,12 @@ impl Sketch {
                 bytes.len()
             ));
         };
-        let spec = read_header(head)?;
+        let (spec, extra) = read_header(head)?;
         let expected = COUNTS_LEN + 8 * spec.sketch_len();
         if payload.len() != expected {
             return corrupt(format!("{} bytes of sums where the spec has {expected}", payload.len()));
         }
-        if header(&spec, payload) != head {
+        if header(&spec, &extra, payload) != head {
             return corrupt(
                 "the checksum does not match: the file was damaged or changed after it was written",
             );
@@ -120,17 +173,34 @@ impl Sketch {
             payload.chunks_exact(8).map(|c| i64::from_le_bytes(c.try_into().expect("chunks of 8")));
         let (rows, weight) = (values.next().unwrap_or(-1), values.next().unwrap_or(-1));
         let sums: Vec<i64> = values.collect();
+        if let Some(privacy) = &extra.privacy {
+            let releases = read_releases(privacy)?;
+            if weight != 0 || extra.fractional {
+                return corrupt("a private sketch has no weights");
+            }
+            return Ok(AnySketch::Private(PrivateSketch::from_parts(spec, sums, rows, releases)));
+        }
         let possible = (0..=Sketch::MAX_ROWS as i64).contains(&rows)
             && weight >= 0
             && sums.iter().all(|s| s.unsigned_abs() <= weight.unsigned_abs());
         if !possible {
             return corrupt(format!("{rows} rows of total weight {weight} cannot have these sums"));
         }
-        Ok(Sketch::from_parts(spec, sums, rows as u64, weight))
+        Ok(AnySketch::Plain(Sketch::from_parts(spec, sums, rows as u64, weight, extra.fractional)))
     }
 }
 
-fn read_header(head: &[u8]) -> Result<SketchSpec> {
+/// The promises of a private sketch, in the one form they are written in.
+fn read_releases(json: &str) -> Result<Vec<Release>> {
+    let releases: Vec<Release> = serde_json::from_str(json)
+        .map_err(|e| Error::Corrupt { problem: format!("its promises are not readable: {e}") })?;
+    if releases.is_empty() || serde_json::to_string(&releases).ok().as_deref() != Some(json) {
+        return corrupt("its promises are not written as this program writes them");
+    }
+    Ok(releases)
+}
+
+fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
     let json =
         |e: serde_json::Error| Error::Corrupt { problem: format!("the header is not a sketch's: {e}") };
     let any: AnyHeader = serde_json::from_slice(head).map_err(json)?;
@@ -142,8 +212,10 @@ fn read_header(head: &[u8]) -> Result<SketchSpec> {
     if header.sums.shape[0] > 2 * MAX_SIZE {
         return corrupt(format!("{} sums are more than any sketch has", header.sums.shape[0]));
     }
-    SketchSpec::from_json(&header.__metadata__.spec)
-        .map_err(|e| Error::Corrupt { problem: format!("its spec is not valid: {e}") })
+    let Metadata { privacy, spec, weights, .. } = header.__metadata__;
+    let spec = SketchSpec::from_json(&spec)
+        .map_err(|e| Error::Corrupt { problem: format!("its spec is not valid: {e}") })?;
+    Ok((spec, Extra { privacy, fractional: weights.as_deref() == Some(FRACTIONAL) }))
 }
 
 #[cfg(test)]
@@ -222,7 +294,7 @@ mod tests {
     fn impossible_counts_are_refused_even_with_a_right_checksum() {
         let mut spec = SketchSpec::new(["a"], FrequencyLaw::Gaussian, 1.0, 1);
         spec.feature = crate::Feature::Cosine;
-        let forged = Sketch::from_parts(spec, vec![1 << 30], 1, 1 << 24);
+        let forged = Sketch::from_parts(spec, vec![1 << 30], 1, 1 << 24, false);
         assert!(Sketch::from_bytes(&forged.to_bytes()).unwrap_err().to_string().contains("cannot have"));
     }
 }

@@ -75,3 +75,35 @@ fn huge_phases_give_bounded_features_on_every_backend() {
         assert!(results.windows(2).all(|w| w[0] == w[1]), "{wave:?}: {results:?}");
     }
 }
+
+#[test]
+fn no_phase_reaches_further() {
+    // Every f32 from 2^-13 to 1 half turn, both signs: one period. Nearer to zero the sine entries of the waves are below 2^14 and the others at most 2^24
+    // (sawtooth: 2^23 + 2^13), and a longer phase wraps to one of these exactly.
+    let (first, last) = ((1f32 / 8192.0).to_bits(), 1f32.to_bits());
+    let mut phases = vec![[0f32; PANEL]; 2048];
+    let mut features = vec![[[0; PANEL]; 2]; 2048];
+    let mut found = [(0u64, 0u64); 4];
+    for start in (first..last).step_by(16 * 1024) {
+        for (r, row) in phases.chunks_exact_mut(2).enumerate() {
+            row[0] = std::array::from_fn(|i| f32::from_bits(start + (16 * r + i) as u32));
+            row[1] = row[0].map(|h| -h);
+        }
+        let view = Phases { first: phases.as_ptr().cast(), stride: PANEL, rows: phases.len() };
+        for wave in Wave::ALL {
+            // SAFETY: the view covers `phases`, and the best backend is available.
+            unsafe { kernels(Backend::best()).quantize[wave as usize](view, &mut features) };
+            let (l1, l2) = &mut found[wave as usize];
+            for [a, b] in &features {
+                for (a, b) in a.iter().zip(b) {
+                    let (a, b) = (u64::from(a.unsigned_abs()), u64::from(b.unsigned_abs()));
+                    *l1 = (*l1).max(a + b);
+                    *l2 = (*l2).max(a * a + b * b);
+                }
+            }
+        }
+    }
+    for wave in Wave::ALL {
+        assert_eq!(found[wave as usize], wave.reach(), "{wave:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! What a budget will be good for, before it is spent and without data.
+//!
+//! The noise-to-signal ratio of a private sketch (\[Sch21\] section 5.2.3; \[CSH21\]), with c the mean of $|z_j|^2$, is
+//!
+//! $$ \mathrm{NSR} = \frac{1 - c}{c\,n} + \frac{L\,\mathrm{var}(\nu)}{n^2 m c\,g^2} + \frac{\mathrm{var}(\zeta)}{n^2} $$
+//!
+//! for n rows, m frequencies, L entries and a feature of gain g: sampling, noise on the sums, noise on the number of rows. Learning succeeds when $m \ge 2p$ and
+//! $\mathrm{NSR} \le m / (1000\,p)$ for p parameters; ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with $\delta$ as m: smaller
+//! sketches are better for small budgets, which is why the size is chosen here and not by [`default_size`](crate::design::default_size).
+
+use crate::error::Result;
+use crate::feature::Feature;
+use crate::frequency::FrequencyLaw;
+use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
+use crate::spec::SketchSpec;
+
+/// What to expect of a sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As good as without noise, or nearly.
+    Good,
+    /// The noise shows: main clusters right, details not.
+    Rough,
+    /// The noise drowns the signal.
+    Hopeless,
+}
+
+/// The forecast for one sketch size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// Number m of frequencies.
+    pub size: usize,
+    /// Expected noise-to-signal ratio.
+    pub nsr: f64,
+    /// The ratio up to which learning succeeds.
+    pub limit: f64,
+    /// Standard deviation of the noise on an entry of the mean.
+    pub noise_std: f64,
+    /// What to expect.
+    pub verdict: Verdict,
+    /// The noise.
+    pub release: Release,
+}
+
+/// Sketch sizes looked at, per parameter.
+pub const SIZES: [usize; 5] = [2, 3, 5, 7, 10];
+
+/// Forecasts for all [`SIZES`], and the index of the size to take: the largest with a ratio below a third of its limit, else the one closest to success.
+pub fn plan(
+    rows: f64,
+    parameters: usize,
+    feature: &Feature,
+    params: &PrivacyParams,
+) -> Result<(Vec<Forecast>, usize)> {
+    let forecasts: Vec<Forecast> = SIZES
+        .iter()
+        .map(|factor| forecast(rows, parameters, factor * parameters, feature, params))
+        .collect::<Result<_>>()?;
+    let comfortable = forecasts.iter().rposition(|f| f.nsr < f.limit / 3.0);
+    let margin = |f: &Forecast| f.nsr / f.limit;
+    let closest =
+        (0..forecasts.len()).rev().min_by(|&a, &b| margin(&forecasts[a]).total_cmp(&margin(&forecasts[b])));
+    Ok((forecasts, comfortable.or(closest).unwrap_or(0)))
+}
+
+/// The forecast for m frequencies, of a spec taken as public.
+pub fn forecast(
+    rows: f64,
+    parameters: usize,
+    size: usize,
+    feature: &Feature,
+    params: &PrivacyParams,
+) -> Result<Forecast> {
+    let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);
+    spec.feature = feature.clone();
+    spec.validate()?;
+    let release = Release::plan(&spec, &PrivacyParams { public_spec: true, ..params.clone() })?;
+    let gain = feature.surrogate().gain;
+    let variance = release.mechanism.variance() / (rows * rows);
+    let sums = spec.sketch_len() as f64 * variance / (size as f64 * SIGNAL * gain * gain);
+    let nsr = (1.0 - SIGNAL) / (SIGNAL * rows) + sums + release.rows_variance() / (rows * rows);
+    let limit = size as f64 / (1000.0 * parameters.max(1) as f64);
+    let verdict = if nsr <= limit {
+        Verdict::Good
+    } else if nsr <= 10.0 * limit {
+        Verdict::Rough
+    } else {
+        Verdict::Hopeless
+    };
+    Ok(Forecast { size, nsr, limit, noise_std: variance.sqrt(), verdict, release })
+}

@@ -1,0 +1,151 @@
+//! A private sketch: noisy sums, a noisy number of rows, and what was promised for each of the tables behind it.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::privacy::entropy::{Bits, Entropy};
+use crate::privacy::release::{Mechanism, PrivacyParams, Release};
+use crate::privacy::sampler::{Ratio, discrete_gaussian, discrete_laplace};
+use crate::privacy::sensitivity::Neighbours;
+use crate::sketch::{Moments, Sketch};
+use crate::spec::SketchSpec;
+
+/// A sketch that may be published. It merges with those of other holders, and is neither subtracted from nor noised again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrivateSketch {
+    spec: Arc<SketchSpec>,
+    fingerprint: Arc<str>,
+    sums: Vec<i64>,
+    rows: i64,
+    releases: Vec<Release>,
+}
+
+/// A sketch of either kind, as files hold them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnySketch {
+    /// Exact sums.
+    Plain(Sketch),
+    /// Noisy sums.
+    Private(PrivateSketch),
+}
+
+/// Releases a sketch with noise from `entropy`, which must be the operating system's generator for the promise to hold.
+///
+/// Cost: a few hundred random bits an entry.
+pub fn privatize(
+    sketch: &Sketch,
+    params: &PrivacyParams,
+    entropy: &mut dyn Entropy,
+) -> Result<PrivateSketch> {
+    if sketch.has_fractional_weights() {
+        return Err(Error::Privacy {
+            field: "weights",
+            problem: "rows were given weights, so one of them may weigh more than the noise is made for; sketch the rows without --weights".into(),
+        });
+    }
+    let release = Release::plan(sketch.spec(), params)?;
+    let mut bits = Bits::new(entropy);
+    let mut sums = Vec::with_capacity(sketch.sums().len());
+    for &sum in sketch.sums() {
+        let noise = match release.mechanism {
+            Mechanism::DiscreteLaplace { scale } => {
+                discrete_laplace(&mut bits, Ratio { numerator: scale, denominator: 1 })?
+            }
+            Mechanism::DiscreteGaussian { sigma } => discrete_gaussian(&mut bits, sigma)?,
+        };
+        // Saturation is a function of the noisy sum alone, so it reveals nothing more.
+        sums.push(sum.saturating_add(noise));
+    }
+    let rows = sketch.rows() as i64;
+    let rows = match release.rows_scale {
+        None => rows,
+        Some(scale) => rows.saturating_add(discrete_laplace(&mut bits, scale)?),
+    };
+    Ok(PrivateSketch::from_parts(sketch.spec().clone(), sums, rows, vec![release]))
+}
+
+impl PrivateSketch {
+    pub(crate) fn from_parts(
+        spec: SketchSpec,
+        sums: Vec<i64>,
+        rows: i64,
+        releases: Vec<Release>,
+    ) -> PrivateSketch {
+        PrivateSketch { fingerprint: spec.fingerprint().into(), spec: Arc::new(spec), sums, rows, releases }
+    }
+
+    /// The recipe the rows were summed with.
+    pub fn spec(&self) -> &SketchSpec {
+        &self.spec
+    }
+
+    /// The recipe's fingerprint.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The noisy sums, in units of 2^-24.
+    pub fn sums(&self) -> &[i64] {
+        &self.sums
+    }
+
+    /// The number of rows, noisy unless it was public; may be negative.
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+
+    /// What was promised, one entry for each table behind the sketch.
+    pub fn releases(&self) -> &[Release] {
+        &self.releases
+    }
+
+    /// Standard deviation of the noise on the number of rows.
+    pub fn rows_std(&self) -> f64 {
+        self.releases.iter().map(Release::rows_variance).sum::<f64>().sqrt()
+    }
+
+    /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the noise add up, and every holder's promise stays as it was.
+    pub fn merge(&mut self, other: &PrivateSketch) -> Result<()> {
+        if self.fingerprint != other.fingerprint {
+            return Err(Error::Incompatible { fields: self.spec.differences(&other.spec) });
+        }
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            *sum = sum.saturating_add(*more);
+        }
+        self.rows = self.rows.saturating_add(other.rows);
+        self.releases.extend(other.releases.iter().cloned());
+        Ok(())
+    }
+
+    /// The mean features, with the noise they carry; a number of rows below 1 counts as 1.
+    pub fn moments(&self) -> Moments {
+        let rows = (self.rows as f64).max(1.0);
+        let unit = (1u64 << Sketch::GRID_BITS) as f64;
+        let mean = self.sums.iter().map(|&s| s as f64 / (unit * rows)).collect();
+        let variance: f64 = self.releases.iter().map(|r| r.mechanism.variance()).sum();
+        Moments { mean, rows, noise_std: variance.sqrt() / rows }
+    }
+
+    /// Whether the exact number of rows can be read off.
+    pub fn rows_are_public(&self) -> bool {
+        self.releases.iter().all(|r| r.neighbours == Neighbours::Replace)
+    }
+}
+
+impl AnySketch {
+    /// The recipe the rows were summed with.
+    pub fn spec(&self) -> &SketchSpec {
+        match self {
+            AnySketch::Plain(sketch) => sketch.spec(),
+            AnySketch::Private(sketch) => sketch.spec(),
+        }
+    }
+
+    /// The mean features and their noise.
+    pub fn moments(&self) -> Result<Moments> {
+        match self {
+            AnySketch::Plain(sketch) => sketch.moments(),
+            AnySketch::Private(sketch) => Ok(sketch.moments()),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What a private release promises, and the noise that keeps the promise.
+//!
+//! A release of a sketch is $(\text{sums} + \nu, n + \zeta)$ (\[Sch21\] section 5.2.1), all integers. With $\epsilon = \epsilon_1 + \epsilon_2$ and the sensitivities of [`Sensitivity`]:
+//!
+//! - pure $\epsilon$: $\nu$ discrete Laplace of scale $\Delta_1 / \epsilon_1$, rounded up to an integer;
+//! - $(\epsilon, \delta)$: $\nu$ discrete Gaussian with the smallest integer $\sigma$ that [`calibrate`](super::calibrate) proves sufficient;
+//! - add-remove neighbours: $\zeta$ discrete Laplace of scale $1 / \epsilon_2$; replace neighbours: $\zeta = 0$ and $\epsilon_1 = \epsilon$, since the number of rows is public.
+//!
+//! What the spec itself tells about the rows is part of the promise: see [`SpecOrigin`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::privacy::calibrate::{discrete_gaussian_sigma, gaussian_sigma, laplace_variance};
+use crate::privacy::sampler::{MAX_SCALE, Ratio};
+use crate::privacy::sensitivity::{Neighbours, Sensitivity};
+use crate::sketch::Sketch;
+use crate::spec::{SketchSpec, Source};
+
+/// What is asked of a private release.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrivacyParams {
+    /// The whole budget, what the spec's design has cost included.
+    pub epsilon: f64,
+    /// Probability that the bound may fail; 0 for pure differential privacy.
+    pub delta: f64,
+    /// Which tables count as neighbours.
+    pub neighbours: Neighbours,
+    /// Share of $\epsilon$ spent on the sums; the rest is spent on the number of rows. None for the share of the least noise.
+    pub split: Option<f64>,
+    /// Rows that one person may have in the table.
+    pub rows_per_person: u32,
+    /// Declares that the spec was made without looking at these rows.
+    pub public_spec: bool,
+}
+
+impl Default for PrivacyParams {
+    fn default() -> PrivacyParams {
+        PrivacyParams {
+            epsilon: 1.0,
+            delta: 0.0,
+            neighbours: Neighbours::AddRemove,
+            split: None,
+            rows_per_person: 1,
+            public_spec: false,
+        }
+    }
+}
+
+/// Why the spec may be published with the sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SpecOrigin {
+    /// It was made from declared bounds, without any row.
+    Bounds,
+    /// The owner of the rows declared that it does not come from them.
+    DeclaredPublic,
+    /// Its scale was estimated privately, which cost this much.
+    Paid {
+        /// Part of the budget.
+        epsilon: f64,
+    },
+}
+
+/// The noise on the sums, in units of $2^{-24}$.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Mechanism {
+    /// $P(x) \propto e^{-|x|/\text{scale}}$.
+    DiscreteLaplace {
+        /// The scale.
+        scale: u64,
+    },
+    /// $P(x) \propto e^{-x^2/(2\sigma^2)}$.
+    DiscreteGaussian {
+        /// The parameter $\sigma$.
+        sigma: u64,
+    },
+}
+
+impl Mechanism {
+    /// The stable name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mechanism::DiscreteLaplace { .. } => "discrete-laplace",
+            Mechanism::DiscreteGaussian { .. } => "discrete-gaussian",
+        }
+    }
+
+    /// Variance of the noise on one sum, in units of one row's feature.
+    pub fn variance(self) -> f64 {
+        const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
+        let variance = match self {
+            Mechanism::DiscreteLaplace { scale } => {
+                laplace_variance(Ratio { numerator: scale, denominator: 1 })
+            }
+            Mechanism::DiscreteGaussian { sigma } => (sigma as f64).powi(2),
+        };
+        variance / (UNIT * UNIT)
+    }
+}
+
+/// What one holder's release promises. Holders of disjoint tables each have their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The whole budget, what the spec's design has cost included.
+    pub epsilon: f64,
+    /// Probability that the bound may fail.
+    pub delta: f64,
+    /// Which tables count as neighbours.
+    pub neighbours: Neighbours,
+    /// Rows that one person may have.
+    pub rows_per_person: u32,
+    /// Part of epsilon spent on the sums.
+    pub epsilon_sums: f64,
+    /// Part of epsilon spent on the number of rows; 0 if that is public.
+    pub epsilon_rows: f64,
+    /// Noise of the sums.
+    pub mechanism: Mechanism,
+    /// Scale of the discrete Laplace noise of the number of rows; none if that is public.
+    pub rows_scale: Option<Ratio>,
+    /// Why the spec may be published.
+    pub spec: SpecOrigin,
+}
+
+/// Mean of $|z_j|^2$ that noise is compared to: 0.35 for adapted-radius frequencies on Gaussian mixtures (\[CSH21\]).
+pub(crate) const SIGNAL: f64 = 0.35;
+
+/// Slack that covers the rounding of the few floating-point operations between a budget and an integer scale.
+const SLACK: f64 = 1.0 + 1e-12;
+
+impl Release {
+    /// Works out the noise for a sketch of this spec, or says why there can be none.
+    pub fn plan(spec: &SketchSpec, params: &PrivacyParams) -> Result<Release> {
+        check(params)?;
+        let origin = origin(spec, params)?;
+        let paid = match origin {
+            // Replacing a row is removing one and adding one.
+            SpecOrigin::Paid { epsilon } if params.neighbours == Neighbours::Replace => 2.0 * epsilon,
+            SpecOrigin::Paid { epsilon } => epsilon,
+            _ => 0.0,
+        };
+        let paid = paid * f64::from(params.rows_per_person);
+        let left = params.epsilon - paid;
+        if !(left > 0.0) {
+            return refuse(
+                "epsilon",
+                format!(
+                    "choosing the spec has already cost {paid} of the {} given; ask for more, or design the spec with a smaller --private",
+                    params.epsilon
+                ),
+            );
+        }
+        let sensitivity =
+            Sensitivity::new(&spec.feature, spec.size, params.neighbours).of_persons(params.rows_per_person);
+        let share = match (params.neighbours, params.split) {
+            (Neighbours::Replace, _) => 1.0,
+            (Neighbours::AddRemove, Some(share)) => share,
+            (Neighbours::AddRemove, None) => best_share(spec, &sensitivity, left, params),
+        };
+        let (epsilon_sums, epsilon_rows) = (share * left, left - share * left);
+        let mechanism = if params.delta > 0.0 {
+            let entries = spec.sketch_len();
+            let sigma = discrete_gaussian_sigma(epsilon_sums, params.delta, sensitivity.l2_squared, entries)?;
+            Mechanism::DiscreteGaussian { sigma }
+        } else {
+            Mechanism::DiscreteLaplace { scale: whole(sensitivity.l1 as f64 / epsilon_sums)? }
+        };
+        let rows_scale = match params.neighbours {
+            Neighbours::Replace => None,
+            Neighbours::AddRemove => {
+                let denominator = 1u64 << 24;
+                let scale = f64::from(params.rows_per_person) * denominator as f64 / epsilon_rows;
+                Some(Ratio { numerator: whole(scale)?, denominator })
+            }
+        };
+        Ok(Release {
+            epsilon: params.epsilon,
+            delta: params.delta,
+            neighbours: params.neighbours,
+            rows_per_person: params.rows_per_person,
+            epsilon_sums,
+            epsilon_rows,
+            mechanism,
+            rows_scale,
+            spec: origin,
+        })
+    }
+
+    /// Variance of the noise on the number of rows.
+    pub fn rows_variance(&self) -> f64 {
+        self.rows_scale.map_or(0.0, laplace_variance)
+    }
+}
+
+fn refuse<T>(field: &'static str, problem: String) -> Result<T> {
+    Err(Error::Privacy { field, problem })
+}
+
+/// A scale rounded up to an integer.
+fn whole(scale: f64) -> Result<u64> {
+    let scale = (scale * SLACK).ceil();
+    if !(1.0..=MAX_SCALE as f64).contains(&scale) {
+        return refuse(
+            "epsilon",
+            format!("it asks for noise of scale {scale:.1e} on the 2^-24 grid; from 1 to 2^56 is possible"),
+        );
+    }
+    Ok(scale as u64)
+}
+
+fn check(params: &PrivacyParams) -> Result<()> {
+    let PrivacyParams { epsilon, delta, split, rows_per_person, .. } = params;
+    if !(*epsilon > 0.0 && epsilon.is_finite()) {
+        return refuse("epsilon", format!("{epsilon} is not a positive number; 0.1 to 3 is usual"));
+    }
+    if !(0.0..1.0).contains(delta) {
+        return refuse("delta", format!("{delta} is not from 0 to below 1; far below 1/rows is usual"));
+    }
+    if split.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
+        let share = split.unwrap_or_default();
+        return refuse("split", format!("the share {share} of the sums is not between 0 and 1"));
+    }
+    if *rows_per_person == 0 {
+        return refuse("rows_per_person", "a person has at least 1 row".into());
+    }
+    Ok(())
+}
+
+fn origin(spec: &SketchSpec, params: &PrivacyParams) -> Result<SpecOrigin> {
+    match spec.source {
+        _ if params.public_spec => Ok(SpecOrigin::DeclaredPublic),
+        Some(Source::Bounds) => Ok(SpecOrigin::Bounds),
+        Some(Source::Private { epsilon }) => Ok(SpecOrigin::Paid { epsilon }),
+        None => refuse(
+            "spec",
+            "the sketch's spec may have been chosen by looking at these rows (centres, spreads, scale and box of a sample), and it would be published with the sketch. \
+             Either design it from bounds you know, paying for the scale from the budget (`compressive design DATA --bounds LOW:HIGH --private 0.05 -o spec.json`, then `sketch --spec`), \
+             or, if the spec comes from other, public data, say so with --public-spec"
+                .into(),
+        ),
+    }
+}
+
+/// The share of $\epsilon$ for the sums that minimises the noise-to-signal ratio $A/\epsilon_1^2 + B/\epsilon_2^2$: $\epsilon_1/\epsilon_2 = (A/B)^{1/3}$.
+fn best_share(spec: &SketchSpec, sensitivity: &Sensitivity, epsilon: f64, params: &PrivacyParams) -> f64 {
+    const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
+    let gain = spec.feature.surrogate().gain;
+    let entry = if params.delta > 0.0 {
+        (gaussian_sigma(epsilon, params.delta) * epsilon).powi(2) * sensitivity.l2_squared as f64
+    } else {
+        2.0 * (sensitivity.l1 as f64).powi(2)
+    };
+    let entries = spec.sketch_len() as f64;
+    let a = entries * entry / (UNIT * UNIT) / (spec.size as f64 * SIGNAL * gain * gain);
+    let b = 2.0 * f64::from(params.rows_per_person).powi(2);
+    let ratio = (a / b).cbrt();
+    ratio / (1.0 + ratio)
+}

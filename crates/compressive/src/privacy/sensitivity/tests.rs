@@ -1,0 +1,161 @@
+use super::*;
+use crate::random::{Purpose, Stream};
+use crate::{FrequencyLaw, RowsRef, Scratch, SketchOperator, SketchSpec};
+
+fn features() -> Vec<Feature> {
+    let bent = Feature::Periodic { table: vec![1.0, 0.25, -0.5, 0.0, 0.75] };
+    let steep = Feature::Periodic { table: vec![0.2, 0.9, -1.0, -0.3, -0.9, 0.4, 0.1] };
+    Feature::ALL.into_iter().chain([bent, steep]).collect()
+}
+
+fn operator(feature: &Feature, dim: usize, size: usize) -> SketchOperator {
+    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::Gaussian, 1.0, size);
+    spec.feature = feature.clone();
+    spec.dither = *feature != Feature::Fourier;
+    spec.seed = 5;
+    spec.build().unwrap()
+}
+
+/// The sums of one row, as they would be added to a sketch.
+fn sums(operator: &SketchOperator, row: &[f64]) -> Vec<i64> {
+    let mut sketch = Sketch::empty(operator);
+    operator.accumulate(RowsRef::F64(row), None, &mut sketch, &mut Scratch::default()).unwrap();
+    sketch.sums().to_vec()
+}
+
+fn norms(change: impl Iterator<Item = i64>) -> (u128, u128) {
+    change.fold((0, 0), |(l1, l2), v| {
+        let v = u128::from(v.unsigned_abs());
+        (l1 + v, l2 + v * v)
+    })
+}
+
+/// Climbs from random places with shrinking steps: the largest `score` of a vector of `dim` coordinates.
+fn climb(dim: usize, seed: u64, score: &mut dyn FnMut(&[f64]) -> u128) -> u128 {
+    let mut best = 0;
+    for start in 0..12 {
+        let mut stream = Stream::new(seed, Purpose::Decode, start);
+        let mut x: Vec<f64> = (0..dim).map(|_| 30.0 * stream.normal()).collect();
+        let mut value = score(&x);
+        let mut step = 2.0;
+        for _ in 0..600 {
+            let candidate: Vec<f64> = x.iter().map(|v| v + step * stream.normal()).collect();
+            let reached = score(&candidate);
+            if reached > value {
+                (x, value) = (candidate, reached);
+            } else {
+                step = if step < 1e-5 { 2.0 } else { step * 0.97 };
+            }
+        }
+        best = best.max(value);
+    }
+    best
+}
+
+/// The largest changes a search finds between neighbours, as parts of the bounds: (L1, root of L2 squared).
+fn found(feature: &Feature, dim: usize, size: usize, neighbours: Neighbours) -> (f64, f64) {
+    let operator = operator(feature, dim, size);
+    let bound = Sensitivity::new(feature, size, neighbours);
+    let change = |x: &[f64]| match neighbours {
+        Neighbours::AddRemove => sums(&operator, x),
+        Neighbours::Replace => {
+            let (a, b) = x.split_at(dim);
+            let (a, b) = (sums(&operator, a), sums(&operator, b));
+            a.iter().zip(&b).map(|(a, b)| a - b).collect()
+        }
+    };
+    let coordinates = if neighbours == Neighbours::Replace { 2 * dim } else { dim };
+    let l1 = climb(coordinates, 1, &mut |x| norms(change(x).into_iter()).0);
+    let l2 = climb(coordinates, 2, &mut |x| norms(change(x).into_iter()).1);
+    assert!(l1 <= bound.l1, "{} {neighbours:?}: L1 {l1} passes the bound {}", feature.name(), bound.l1);
+    assert!(l2 <= bound.l2_squared, "{} {neighbours:?}: L2 {l2} passes the bound", feature.name());
+    (l1 as f64 / bound.l1 as f64, (l2 as f64 / bound.l2_squared as f64).sqrt())
+}
+
+#[test]
+fn no_search_passes_the_bounds_and_few_frequencies_attain_them() {
+    for feature in features() {
+        for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
+            // With no more frequencies than columns every combination of phases can be had, so the bounds are sharp.
+            let (l1, l2) = found(&feature, 3, 2, neighbours);
+            // The mirror image of the farthest point is not always on the curve: a sawtooth gets to sqrt(4.5 / 5) of the doubled norm, tables where theirs do.
+            let sharp = match (&feature, neighbours) {
+                (Feature::Sawtooth, Neighbours::Replace) => (0.99, 0.94),
+                (Feature::Periodic { .. }, Neighbours::Replace) => (0.97, 0.7),
+                _ => (0.99, 0.99),
+            };
+            assert!(l1 > sharp.0 && l2 > sharp.1, "{} {neighbours:?}: {l1} {l2}", feature.name());
+            found(&feature, 3, 20, neighbours);
+        }
+    }
+}
+
+#[test]
+fn replacing_a_fourier_row_can_change_it_by_nearly_twice_its_norm() {
+    // A smaller claim, sqrt(2 m), is in use elsewhere; the search refutes it for every size tried. The values are those that a search over x - x' found before.
+    for (dim, size, published) in [(2, 1, 2.0), (2, 4, 1.98), (5, 10, 1.98)] {
+        let (_, l2) = found(&Feature::Fourier, dim, size, Neighbours::Replace);
+        assert!(2.0 * l2 > published - 0.08, "d {dim} m {size}: {}", 2.0 * l2);
+        assert!(2.0 * l2 > 1.5, "d {dim} m {size} does not refute sqrt 2: {}", 2.0 * l2);
+    }
+}
+
+#[test]
+fn one_bit_rows_have_the_bound_exactly_wherever_they_are() {
+    let operator = operator(&Feature::OneBit, 4, 25);
+    let bound = Sensitivity::new(&Feature::OneBit, 25, Neighbours::AddRemove);
+    for i in 0..50 {
+        let row: Vec<f64> = (0..4).map(|c| f64::from(i * 7 + c * 13) * 0.37 - 9.0).collect();
+        assert_eq!(norms(sums(&operator, &row).into_iter()), (bound.l1, bound.l2_squared));
+    }
+}
+
+#[test]
+fn the_bounds_are_the_published_ones_up_to_the_rounding_of_features() {
+    let unit = (1u64 << Sketch::GRID_BITS) as f64;
+    let m = 100.0;
+    let table = [
+        (Feature::Fourier, 2f64.sqrt() * m, m.sqrt()),
+        (Feature::OneBit, 2.0 * m, (2.0 * m).sqrt()),
+        (Feature::Sawtooth, 1.5 * m, (1.25 * m).sqrt()),
+        (Feature::Cosine, m, m.sqrt()),
+    ];
+    for (feature, l1, l2) in table {
+        for (neighbours, factor) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
+            let s = Sensitivity::new(&feature, 100, neighbours);
+            let (found_l1, found_l2) = (s.l1 as f64 / unit, (s.l2_squared as f64).sqrt() / unit);
+            assert!((found_l1 / (factor * l1) - 1.0).abs() < 2e-7, "{} {found_l1}", feature.name());
+            assert!((found_l2 / (factor * l2) - 1.0).abs() < 2e-7, "{} {found_l2}", feature.name());
+        }
+    }
+}
+
+#[test]
+fn subsampled_rows_keep_the_bounds_of_subsampling() {
+    let (dim, size) = (4, 12);
+    let operator = operator(&Feature::Fourier, dim, size);
+    let plain = Sensitivity::new(&Feature::Fourier, size, Neighbours::AddRemove);
+    for kept in [1, 3, 12] {
+        let bound = plain.subsampled(kept, size);
+        assert_eq!(bound.l1, plain.l1);
+        let masked = |x: &[f64]| -> Vec<i64> {
+            let row = sums(&operator, x);
+            let factor = (size / kept) as i64;
+            // Which frequencies a row keeps does not matter to the bound: the first ones.
+            (0..2 * size).map(|j| if j % size < kept { factor * row[j] } else { 0 }).collect()
+        };
+        let l1 = climb(dim, 3, &mut |x| norms(masked(x).into_iter()).0);
+        let l2 = climb(dim, 4, &mut |x| norms(masked(x).into_iter()).1);
+        assert!(l1 <= bound.l1 && l2 <= bound.l2_squared, "{kept}: {l1} {l2}");
+        if kept == 1 {
+            assert!(l1 as f64 > 0.99 * bound.l1 as f64 && l2 as f64 > 0.99 * bound.l2_squared as f64);
+        }
+    }
+}
+
+#[test]
+fn a_person_with_three_rows_counts_three_times() {
+    let one = Sensitivity::new(&Feature::Fourier, 7, Neighbours::AddRemove);
+    let three = one.of_persons(3);
+    assert_eq!((three.l1, three.l2_squared), (3 * one.l1, 9 * one.l2_squared));
+}
