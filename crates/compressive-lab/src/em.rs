@@ -18,7 +18,7 @@
 //! problem with n = 3e5, d = 2, k = 3 (eight draws), the better of two such restarts, with up to 100 iterations more, had a log symmetric KL up to 1.4 above that of
 //! the maximum reached from the truth, whose mean was -9.94 (theory: ln(p/n) = -9.97).
 
-mod step;
+pub(crate) mod step;
 
 use crate::error::{Error, Result, at_least_one, positive};
 use crate::kmeans::{KMeansParams, Stop, kmeans, mean_variance, plus_plus};

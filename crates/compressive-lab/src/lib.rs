@@ -2,6 +2,7 @@
 //!
 //! - [`generate`] draws mixtures and two-dimensional shapes, [`Mixture::sample`] rows of a mixture;
 //! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in memory;
+//! - [`private_kmeans()`] (DP-Lloyd) and [`private_em()`] (DP-EM) are their differentially private forms, [`audit`] bounds a mechanism's epsilon from below;
 //! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD;
 //! - [`experiment`] runs the papers' experiments, with the published numbers beside ours.
 //!
@@ -23,6 +24,7 @@
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
+pub mod audit;
 mod block;
 mod density;
 pub mod em;
@@ -35,12 +37,17 @@ pub mod metric;
 mod mixture;
 mod parallel;
 mod plot;
+pub mod private_em;
+pub mod private_kmeans;
 mod random;
 mod rows;
 
+pub use audit::{clopper_pearson, epsilon_lower_bound};
 pub use em::{Em, EmInfo, EmParams, em};
 pub use error::{Error, Result};
 pub use kmeans::{KMeans, KMeansInfo, KMeansParams, Stop, kmeans, lloyd, sse};
 pub use mixture::{Mixture, Shape, Truth};
+pub use private_em::{Composition, PrivateEm, PrivateEmParams, private_em};
+pub use private_kmeans::{Bounds, PrivateKMeans, PrivateKMeansParams, PrivateStart, private_kmeans};
 pub use random::Rng;
 pub use rows::{Rows, Sample};

@@ -1,7 +1,8 @@
 //! A small generator of its own, so that an experiment's data depend on its seed only.
 //!
 //! xoshiro256++ (Blackman and Vigna 2021), its state filled by SplitMix64; normals by the polar method of Marsaglia and Bray (1964); gammas by
-//! Marsaglia and Tsang (2000). Not for privacy noise, and unrelated to the frequencies of a spec, whose generator belongs to the file format.
+//! Marsaglia and Tsang (2000). Not for noise that must protect
+//! someone (the private baselines use it to measure utility only), and unrelated to the frequencies of a spec, whose generator belongs to the file format.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -78,6 +79,12 @@ impl Rng {
                 return x * factor;
             }
         }
+    }
+
+    /// Laplace of scale 1: density $\tfrac12 e^{-|x|}$, variance 2.
+    pub fn laplace(&mut self) -> f64 {
+        let magnitude = -self.uniform().ln();
+        if self.next_u64() >> 63 == 0 { magnitude } else { -magnitude }
     }
 
     /// Gamma of a positive shape and scale 1.
@@ -158,6 +165,18 @@ mod tests {
         for shape in [0.5, 1.0, 5.0] {
             let gamma: Vec<f64> = (0..n).map(|_| rng.gamma(shape)).collect();
             assert!((mean(&gamma) - shape).abs() < 5.0 * (shape / n as f64).sqrt(), "shape {shape}");
+        }
+    }
+
+    #[test]
+    fn laplace_draws_have_the_right_quantiles() {
+        // P(|x| > t) = e^-t, and the sign is fair: five standard errors of a share p over 1e5 draws are 5 sqrt(p (1 - p) / 1e5).
+        let mut rng = Rng::new(6);
+        let draws: Vec<f64> = (0..100_000).map(|_| rng.laplace()).collect();
+        let share = |hit: &dyn Fn(f64) -> bool| draws.iter().filter(|x| hit(**x)).count() as f64 / 1e5;
+        assert!((share(&|x| x > 0.0) - 0.5).abs() < 0.008);
+        for (t, bound) in [(0.5_f64, 0.0078), (1.0, 0.0077), (3.0, 0.0035)] {
+            assert!((share(&|x| x.abs() > t) - (-t).exp()).abs() < bound, "{t}");
         }
     }
 

@@ -21,6 +21,6 @@ pub mod sampler;
 pub mod sensitivity;
 
 pub use entropy::{Entropy, SeededEntropy};
-pub use private::{AnySketch, PrivateSketch, privatize};
+pub use private::{AnySketch, PrivateSketch, privatize, privatize_as};
 pub use release::{Mechanism, PrivacyParams, Release, SpecOrigin};
 pub use sensitivity::{Neighbours, Sensitivity};

@@ -13,15 +13,15 @@ use crate::rows::Rows;
 
 /// Weighted moments of k components about their old means.
 #[derive(Clone, Debug)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     shape: Shape,
     dim: usize,
     /// $s_0$: k entries.
-    weight: Vec<f64>,
+    pub(crate) weight: Vec<f64>,
     /// $s_1$: k x d.
-    first: Vec<f64>,
+    pub(crate) first: Vec<f64>,
     /// $S_2$: k x d, or the lower halves of k x d x d.
-    second: Vec<f64>,
+    pub(crate) second: Vec<f64>,
 }
 
 impl Moments {
@@ -69,7 +69,7 @@ fn product(a: &Lanes, b: &Lanes) -> Lanes {
 }
 
 /// Step 1: the moments under the responsibilities, and the mean log-likelihood of the mixture.
-pub(super) fn expect(rows: Rows<'_>, mixture: &Mixture, threads: usize) -> Result<(Moments, f64)> {
+pub(crate) fn expect(rows: Rows<'_>, mixture: &Mixture, threads: usize) -> Result<(Moments, f64)> {
     let density = Density::new(mixture)?;
     let (k, dim) = (mixture.k(), mixture.dim);
     let parts = map_chunks(rows.n_rows(), threads, |_, range| {

@@ -43,7 +43,12 @@ pub fn privatize(
             problem: "rows were given weights, so one of them may weigh more than the noise is made for; sketch the rows without --weights".into(),
         });
     }
-    let release = Release::plan(sketch.spec(), params)?;
+    privatize_as(sketch, &Release::plan(sketch.spec(), params)?, entropy)
+}
+
+/// Adds the noise of a release that was worked out before: many releases of small sketches, as audits make them. That the noise fits the promise is
+/// [`Release::plan`]'s doing and is not looked at here.
+pub fn privatize_as(sketch: &Sketch, release: &Release, entropy: &mut dyn Entropy) -> Result<PrivateSketch> {
     let mut bits = Bits::new(entropy);
     let mut sums = Vec::with_capacity(sketch.sums().len());
     for &sum in sketch.sums() {
@@ -61,7 +66,7 @@ pub fn privatize(
         None => rows,
         Some(scale) => rows.saturating_add(discrete_laplace(&mut bits, scale)?),
     };
-    Ok(PrivateSketch::from_parts(sketch.spec().clone(), sums, rows, vec![release]))
+    Ok(PrivateSketch::from_parts(sketch.spec().clone(), sums, rows, vec![release.clone()]))
 }
 
 impl PrivateSketch {
