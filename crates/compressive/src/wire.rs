@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Writing is canonical: equal sketches have equal bytes. Reading accepts canonical bytes only, so that any changed byte is noticed, either
-//! by the checksum over counts and sums, by the fingerprint over the spec, or because the header is not the one that this content has.
+//! by the checksum over counts, sums and the promise of a private sketch, by the fingerprint over the spec, or because the header is not the one that this content has.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -76,6 +76,14 @@ fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
     Err(Error::Corrupt { problem: problem.into() })
 }
 
+/// SHA-256 of the payload, followed by the promise if there is one.
+fn checksum(payload: &[u8], extra: &Extra) -> String {
+    let mut hash = Sha256::new();
+    hash.update(payload);
+    hash.update(extra.privacy.as_deref().unwrap_or_default().as_bytes());
+    hex(&hash.finalize())
+}
+
 fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
     let tensor = |start: usize, end: usize| Tensor {
         dtype: "I64".into(),
@@ -87,7 +95,7 @@ fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
             compressive: FORMAT.to_string(),
             fingerprint: spec.fingerprint(),
             privacy: extra.privacy.clone(),
-            sha256: hex(&Sha256::digest(payload)),
+            sha256: checksum(payload, extra),
             spec: spec.to_json(),
             weights: extra.fractional.then(|| FRACTIONAL.into()),
         },

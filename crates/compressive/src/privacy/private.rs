@@ -154,3 +154,6 @@ impl AnySketch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
