@@ -73,6 +73,7 @@ def canonical_spec(spec):
         {"weight": floats(c["weight"]), "covariance": ordered(c["covariance"], "diagonal", "full")}
         for c in law.get("components", [])
     ]
+    source = {"source": ordered(spec["source"], "name", "epsilon")} if spec.get("source") else {}
     return canonical_json({
         "format": spec["format"],
         "columns": spec["columns"],
@@ -85,7 +86,7 @@ def canonical_spec(spec):
         "feature": ordered(spec["feature"], "name", "table"),
         "dither": spec["dither"],
         "seed": spec["seed"],
-    })
+    } | source)
 
 
 # 4. From a row to integers -------------------------------------------------------------------------------------------
@@ -242,16 +243,22 @@ def counts_and_sums(spec, rows, weights=None):
 
 def sketch_bytes(spec, rows, weights=None):
     """The whole `.sketch` file of rows (n, d) of f64, each counted `weights[i]` times if given."""
-    numbers = counts_and_sums(spec, rows, weights)
+    fractional = weights is not None and not all(float(w).is_integer() for w in weights)
+    return file_bytes(spec, counts_and_sums(spec, rows, weights), {"weights": "fractional"} if fractional else {})
+
+
+def file_bytes(spec, numbers, extra):
+    """The file of counts and sums; `extra` are the metadata that only some sketches have."""
     payload = struct.pack(f"<{len(numbers)}q", *numbers)
     canonical = canonical_spec(spec)
+    metadata = {
+        "compressive": "1",
+        "fingerprint": hashlib.sha256(canonical.encode()).hexdigest()[:32],
+        "sha256": hashlib.sha256(payload + extra.get("privacy", "").encode()).hexdigest(),
+        "spec": canonical,
+    }
     header = canonical_json({
-        "__metadata__": {
-            "compressive": "1",
-            "fingerprint": hashlib.sha256(canonical.encode()).hexdigest()[:32],
-            "sha256": hashlib.sha256(payload).hexdigest(),
-            "spec": canonical,
-        },
+        "__metadata__": dict(sorted((metadata | extra).items())),
         "counts": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]},
         "sums": {"dtype": "I64", "shape": [len(numbers) - 2], "data_offsets": [16, len(payload)]},
     }).encode()

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from conftest import ROOT, write_csv
-from format_reference import f32, fma, sketch_bytes
+from format_reference import f32, file_bytes, fma, sketch_bytes
+from safetensors import safe_open
 
 GOLDEN = ROOT / "testdata" / "golden"
 FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic"]
@@ -109,6 +110,18 @@ def test_weighted_rows_are_rebuilt_for_every_feature(program, tmp_path, name, st
 def test_wide_structured_blocks_are_rebuilt(program, tmp_path, dim):
     """From a width of 128 on, the order of the butterflies decides the last bits."""
     check(program, tmp_path, small_spec(dim, structured=True, law={"name": "folded-gaussian"}), small_rows(dim, 8))
+
+
+@pytest.mark.parametrize("source", [{"name": "bounds"}, {"epsilon": 1e-5, "name": "private"}], ids=["bounds", "private"])
+def test_private_files_are_rebuilt_from_their_parts(program, tmp_path, source):
+    spec = small_spec(source=source)
+    check(program, tmp_path, spec, small_rows())
+    program("privatize", "rows.sketch", "--epsilon", 1, "-o", "private.sketch")
+    with safe_open(tmp_path / "private.sketch", framework="np") as file:
+        numbers = [*file.get_tensor("counts").tolist(), *file.get_tensor("sums").tolist()]
+        promises = file.metadata()["privacy"]
+    assert numbers[1] == 0 and [p["epsilon"] for p in json.loads(promises)] == [1.0]
+    assert_same((tmp_path / "private.sketch").read_bytes(), file_bytes(spec, numbers, {"privacy": promises}))
 
 
 def test_unusual_numbers_and_names_have_one_canonical_form(program, tmp_path):

@@ -2,6 +2,7 @@
 
 mod learn;
 mod make;
+mod private;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use learn::{
     ScoreArgs, StartArg,
 };
 pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
+pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
 #[derive(Parser)]
@@ -37,6 +39,12 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Tell whether two sketches come from the same distribution
     Compare(CompareArgs),
+    /// Add noise to a sketch so that it may be published: differential privacy
+    Privatize(PrivatizeArgs),
+    /// Tell what a privacy budget will buy, before it is spent and without data
+    Plan(PlanArgs),
+    /// Create or show a ledger of the privacy budget spent on a data set
+    Ledger(LedgerArgs),
     /// Learn clusters or a mixture from a sketch
     Fit(FitArgs),
     /// Cluster a table in one go: sketch every row, then learn k centres from the sketch
@@ -140,6 +148,9 @@ pub struct RecipeArgs {
     /// Rows sampled to choose the recipe [default: 10000]
     #[arg(long, value_name = "ROWS")]
     pub pilot: Option<usize>,
+    /// Choose the recipe for a private release, from --bounds and a private look at all rows that costs this part of the budget; with 0 without any look. Column names come from the data and are taken as public
+    #[arg(long, value_name = "EPSILON", value_parser = private::parse_cost, conflicts_with_all = ["whiten", "pilot"])]
+    pub private: Option<f64>,
 }
 
 /// Where randomness comes from.
@@ -167,7 +178,7 @@ pub struct PassArgs {
 }
 
 /// How many threads.
-#[derive(Args, Clone, Copy)]
+#[derive(Args, Clone, Copy, Default)]
 pub struct ThreadArgs {
     /// Threads; they change the time, never the result [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -359,6 +370,24 @@ mod tests {
         assert!(parse("compressive kmeans d.csv -k 5 --spec a.json --seed 5").is_ok());
         assert!(parse("compressive kmeans d.csv -k 5 --spec a.json --size 5").is_err());
         assert!(parse("compressive sketch d.csv -o s --threads 0").is_err());
+    }
+
+    #[test]
+    fn a_private_recipe_excludes_what_looks_at_the_rows() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|_| ());
+        assert!(parse("compressive design d.csv -o s --bounds -1:1 --private 0 --scale 2").is_ok());
+        for wrong in ["-1", "nan", "inf", "x", "0.1 --whiten", "0.1 --pilot 9", "0.1 --spec s.json"] {
+            assert!(
+                parse(&format!("compressive sketch d.csv -o s --bounds 0:1 --private {wrong}")).is_err(),
+                "{wrong}"
+            );
+        }
+        let privatize = |flags: &str| parse(&format!("compressive privatize s -o p --epsilon 1 {flags}"));
+        assert!(privatize("--split 0.9 --neighbours replace --ledger l.json").is_ok());
+        assert!(privatize("--split half").is_err() && privatize("--neighbours all").is_err());
+        assert!(privatize("--seed 1").is_err(), "noise that a seed repeats can be taken away again");
+        assert!(parse("compressive plan --rows 1e6 --dim 10 -k 10 --epsilon 1").is_ok());
+        assert!(parse("compressive plan --rows 0 --dim 10 -k 10 --epsilon 1").is_err());
     }
 
     #[test]

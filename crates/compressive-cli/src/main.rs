@@ -4,7 +4,9 @@
 mod args;
 mod commands;
 mod interrupt;
+mod ledger;
 mod output;
+mod promise;
 mod report;
 
 use std::process::ExitCode;
@@ -23,6 +25,9 @@ fn main() -> ExitCode {
         Command::Subtract(args) => commands::combine::subtract(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Compare(args) => commands::compare::run(args),
+        Command::Privatize(args) => commands::privatize::run(args),
+        Command::Plan(args) => commands::plan::run(args),
+        Command::Ledger(args) => commands::ledger::run(args),
         Command::Fit(args) => commands::fit::run(args),
         Command::Kmeans(args) => commands::oneliner::kmeans(args),
         Command::Gmm(args) => commands::oneliner::gmm(args),

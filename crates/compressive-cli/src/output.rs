@@ -63,6 +63,12 @@ pub fn number(x: f64) -> String {
     }
 }
 
+/// A budget as it was given: without the noise that sums have in their last digits.
+pub fn amount(x: f64) -> String {
+    let clean: f64 = format!("{x:.11e}").parse().unwrap_or(x);
+    if clean != 0.0 && clean.abs() < 1e-4 { format!("{clean:e}") } else { format!("{clean}") }
+}
+
 /// Seconds as a person would say them.
 pub fn seconds(duration: Duration) -> String {
     let s = duration.as_secs_f64();
@@ -195,6 +201,10 @@ mod tests {
         assert_eq!(number(2.5), "2.5");
         assert_eq!(number(1.7e9), "1.700e9");
         assert_eq!(number(-3e-9), "-3.000e-9");
+        assert_eq!(amount(0.1 + 0.2), "0.3");
+        assert_eq!(amount(1e-6 + 2e-6), "3e-6");
+        assert_eq!(amount(12.5), "12.5");
+        assert_eq!(amount(0.0), "0");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and samples it.
 //! Bad values never reach a sketch: they are errors that name file, row and column, or are left out and counted.
 //! [`pass_in_order`] is the same pass for results that follow the rows' order, such as predictions; [`TableWriter`] writes them.
+//! [`OsEntropy`] is the randomness that private releases need.
 //! [`write_atomic`] and [`AtomicFile`] write results so that an interrupted run leaves no half-written file.
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod columnar;
 mod csv;
 mod dataset;
 mod driver;
+mod entropy;
 mod error;
 mod feed;
 mod fileio;
@@ -42,6 +44,7 @@ pub use atomic::{AtomicFile, write_atomic};
 pub use chunk::{DataSource, GroupKeys, RowChunk, RowReader};
 pub use dataset::{Dataset, DatasetSource};
 pub use driver::{DriveOptions, Outcome, sketch_dataset, sketch_source};
+pub use entropy::OsEntropy;
 pub use error::{Error, Result};
 pub use feed::Progress;
 pub use guard::hide_decoder_panics;

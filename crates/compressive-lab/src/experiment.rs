@@ -13,6 +13,7 @@
 //! # Ok::<(), compressive_lab::Error>(())
 //! ```
 
+mod audit;
 mod clusters;
 mod draws;
 mod fits;
@@ -24,6 +25,8 @@ mod non_isotropic;
 mod one_bit;
 mod phase_mixture;
 mod phase_one_bit;
+mod private_kmeans;
+mod private_mixture;
 mod real;
 mod report;
 mod speed;
@@ -103,6 +106,9 @@ pub fn all() -> &'static [Experiment] {
         non_isotropic::EXPERIMENT,
         phase_mixture::EXPERIMENT,
         phase_one_bit::EXPERIMENT,
+        private_kmeans::EXPERIMENT,
+        private_mixture::EXPERIMENT,
+        audit::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

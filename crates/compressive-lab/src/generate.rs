@@ -6,6 +6,7 @@
 //! | [`stretched`] | unit variances, then the first half of the columns divided by A | \[KBGP18\] figure 3 |
 //! | [`separated`] | unit variances, means N(0, (s k^{1/d})^2 I), equal weights | \[KTTG17\], s = 1.5 |
 //! | [`unequal`] | Dirichlet weights, diagonal variances that differ by component and column | |
+//! | [`unit_ball`] | random weights and variances, rows scaled into the unit ball | \[Sch21\] section 5.3.2 |
 //! | [`six_gaussians`], [`spiral`], [`circles`], [`ring`] | in the plane | \[Sch21\] figure 6.4 |
 //!
 //! \[KTTG17\] prints the means' law as $N(0, c\,k^{1/d} I)$ with c = 1.5; here s multiplies the *standard deviation*, as in \[CSH21\].
@@ -71,6 +72,27 @@ pub fn unequal(k: usize, dim: usize, separation: f64, rng: &mut Rng) -> Result<T
         variances.iter_mut().for_each(|variance| *variance = scale * rng.between(VARIANCES.0, VARIANCES.1));
     }
     Ok(truth)
+}
+
+/// Rows of the private mixtures of \[Sch21\] section 5.3.2, with their truth: weights U[0.01, 1] divided by their sum, means $N(0, (25/d) I)$, variances U[s/2, 3s/2] with
+/// $s \sim U[0.05, 0.95]/\sqrt d$ for each component; then everything is divided by the largest norm of a row. The thesis has k = 6, d = 8, n = 1e5.
+pub fn unit_ball(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(Truth, Sample)> {
+    at_least_one("rows", n_rows)?;
+    let root = (dim as f64).sqrt();
+    let mut truth = unit_mixture(k, dim, 5.0 / root / (k as f64).powf(1.0 / dim as f64), rng)?;
+    truth.weights.iter_mut().for_each(|weight| *weight = rng.between(0.01, 1.0));
+    let total: f64 = truth.weights.iter().sum();
+    truth.weights.iter_mut().for_each(|weight| *weight /= total);
+    for variances in truth.covariances.chunks_exact_mut(dim) {
+        let scale = rng.between(0.05, 0.95) / root;
+        variances.iter_mut().for_each(|variance| *variance = scale * rng.between(0.5, 1.5));
+    }
+    let mut sample = truth.sample(n_rows, rng)?;
+    let norm = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let largest = sample.values.chunks_exact(dim).map(norm).fold(0.0, f64::max);
+    sample.values.iter_mut().chain(&mut truth.means).for_each(|value| *value /= largest);
+    truth.covariances.iter_mut().for_each(|variance| *variance /= largest * largest);
+    Ok((truth, sample))
 }
 
 /// Six equal Gaussians in the plane, at the corners of a regular hexagon of radius 1, with standard deviation 0.15.
@@ -168,6 +190,32 @@ mod tests {
     }
 
     #[test]
+    fn rows_in_the_unit_ball_have_the_scaled_truth() {
+        let (truth, sample) = unit_ball(6, 8, 40_000, &mut Rng::new(8)).expect("valid");
+        truth.validate().expect("weights sum to 1, variances are positive");
+        let norm = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let largest = sample.values.chunks(8).map(norm).fold(0.0, f64::max);
+        assert!((largest - 1.0).abs() < 1e-12, "{largest}");
+        for l in 0..6 {
+            let variances = truth.covariance(l);
+            let (low, high) = variances.iter().fold((f64::MAX, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
+            assert!(high <= 3.0 * low, "component {l}: {low} to {high}");
+            let rows =
+                || sample.values.chunks(8).zip(&sample.labels).filter(|(_, label)| **label as usize == l);
+            let n = rows().count() as f64;
+            // Five standard errors of a share, a mean and a variance.
+            let share = truth.weights[l];
+            assert!((n - 40_000.0 * share).abs() < 5.0 * (40_000.0 * share).sqrt(), "{n}");
+            for (c, (&mean, &variance)) in truth.mean(l).iter().zip(variances).enumerate() {
+                let found = rows().map(|(row, _)| row[c]).sum::<f64>() / n;
+                assert!((found - mean).abs() < 5.0 * (variance / n).sqrt());
+                let found = rows().map(|(row, _)| (row[c] - mean).powi(2)).sum::<f64>() / n;
+                assert!((found / variance - 1.0).abs() < 5.0 * (2.0 / n).sqrt());
+            }
+        }
+    }
+
+    #[test]
     fn shapes_lie_where_they_should() {
         let radius = |row: &[f64]| row[0].hypot(row[1]);
         let sample = circles(3000, &[1.0, 3.0], 0.1, &mut Rng::new(5)).expect("two circles");
@@ -194,6 +242,7 @@ mod tests {
         assert!(matches!(separated(2, 0, 1.0, rng), Err(Error::Parameter { name: "dim", .. })));
         assert!(matches!(separated(2, 2, f64::NAN, rng), Err(Error::Parameter { name: "separation", .. })));
         assert!(matches!(stretched(2, 2, 0.0, rng), Err(Error::Parameter { name: "factor", .. })));
+        assert!(matches!(unit_ball(2, 2, 0, rng), Err(Error::Parameter { name: "rows", .. })));
         assert!(matches!(circles(5, &[], 0.0, rng), Err(Error::Parameter { name: "circles", .. })));
     }
 }

@@ -200,7 +200,7 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
 }
 
 /// The law's scale for an estimated width of the clusters; a given scale stays as it is.
-pub(crate) fn scale_factor(params: &DesignParams, width: f64) -> f64 {
+fn scale_factor(params: &DesignParams, width: f64) -> f64 {
     match params.scale {
         ScaleRule::Fixed(value) => value,
         _ if widen(params) => WIDER * width,

@@ -1,32 +1,74 @@
-//! `merge` and `subtract`: exact arithmetic on sketches.
+//! `merge` and `subtract`: arithmetic on sketches, exact for plain ones.
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use compressive::Sketch;
+use compressive::privacy::{AnySketch, PrivateSketch};
 use compressive_io::write_atomic;
 use serde_json::json;
 
-use super::read_sketch;
+use super::{read_any_sketch, read_plain_sketch};
 use crate::args::{MergeArgs, SubtractArgs};
 use crate::output;
+use crate::promise;
 
-/// Adds sketches.
+/// Adds sketches of one kind.
 pub fn merge(args: &MergeArgs) -> Result<()> {
     let (first, others) = args.sketches.split_first().context("no sketch to merge")?;
-    let mut sum = read_sketch(first)?;
-    for path in others {
-        let with = || format!("cannot merge {} into {}", path.display(), first.display());
-        sum.merge(&read_sketch(path)?).with_context(with)?;
+    let with = |path: &Path| format!("cannot merge {} into {}", path.display(), first.display());
+    match read_any_sketch(first)? {
+        AnySketch::Plain(mut sum) => {
+            for path in others {
+                let AnySketch::Plain(more) = read_any_sketch(path)? else { return mixed(first, path) };
+                sum.merge(&more).with_context(|| with(path))?;
+            }
+            finish(&sum, &args.output, args.json)
+        }
+        AnySketch::Private(sum) => {
+            let mut all = vec![sum];
+            for path in others {
+                let AnySketch::Private(more) = read_any_sketch(path)? else { return mixed(path, first) };
+                all.push(more);
+            }
+            let sum = merge_private(&all).with_context(|| {
+                let paths: Vec<String> = args.sketches.iter().map(|p| p.display().to_string()).collect();
+                format!("cannot merge {}", paths.join(", "))
+            })?;
+            finish_private(&sum, &args.output, args.json)
+        }
     }
-    finish(&sum, &args.output, args.json)
+}
+
+fn mixed(plain: &Path, private: &Path) -> Result<()> {
+    bail!(
+        "cannot merge a plain sketch into a private one: privatize the plain one first ({} is plain, {} is private)",
+        plain.display(),
+        private.display()
+    )
+}
+
+/// Adds the releases of several holders.
+fn merge_private(all: &[PrivateSketch]) -> Result<PrivateSketch> {
+    let (first, others) = all.split_first().context("no sketch to merge")?;
+    let mut sum = first.clone();
+    for (i, more) in others.iter().enumerate() {
+        // Fresh noise never repeats, so equal sums are one release, whose noise would be taken for that of two.
+        if all[..=i].contains(more) {
+            bail!("the same release is given twice; a merge adds the rows of different holders");
+        }
+        sum.merge(more)?;
+    }
+    Ok(sum)
 }
 
 /// Takes one sketch out of another.
 pub fn subtract(args: &SubtractArgs) -> Result<()> {
-    let mut whole = read_sketch(&args.whole)?;
+    const WHY: &str = "the rows cannot be taken out of a private sketch: its noise would stay, and the difference would reveal more about single rows than was promised; \
+                       subtract the plain sketches, then privatize the result";
+    let mut whole = read_plain_sketch(&args.whole, WHY)?;
     let with = || format!("cannot subtract {} from {}", args.part.display(), args.whole.display());
-    whole.subtract(&read_sketch(&args.part)?).with_context(with)?;
+    whole.subtract(&read_plain_sketch(&args.part, WHY)?).with_context(with)?;
     finish(&whole, &args.output, args.json)
 }
 
@@ -38,4 +80,20 @@ fn finish(sketch: &Sketch, path: &Path, json: bool) -> Result<()> {
         }));
     }
     output::print(&format!("{}: {}\n", path.display(), output::count(sketch.rows(), "row")))
+}
+
+fn finish_private(sketch: &PrivateSketch, path: &Path, json: bool) -> Result<()> {
+    write_atomic(path, &sketch.to_bytes())?;
+    if json {
+        return output::print_json(&json!({
+            "output": path, "rows": sketch.rows(), "rows_std": sketch.rows_std(), "noise_std": sketch.moments().noise_std,
+            "privacy": sketch.releases(), "fingerprint": sketch.fingerprint(),
+        }));
+    }
+    output::print(&format!(
+        "{}: {}; {}, each holder's promise as it was\n",
+        path.display(),
+        promise::row_count(sketch),
+        output::count(sketch.releases().len() as u64, "release"),
+    ))
 }

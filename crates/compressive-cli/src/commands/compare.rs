@@ -4,13 +4,14 @@ use anyhow::{Context, Result};
 use compressive::compare::compare;
 use serde_json::json;
 
-use super::read_sketch;
+use super::read_plain_sketch;
 use crate::args::CompareArgs;
 use crate::output::{self, count, number};
 
 /// Compares two sketches.
 pub fn run(args: &CompareArgs) -> Result<()> {
-    let (a, b) = (read_sketch(&args.a)?, read_sketch(&args.b)?);
+    const WHY: &str = "its noise would pass for a difference, and the test is made for exact sums; compare the plain sketches before they are privatized";
+    let (a, b) = (read_plain_sketch(&args.a, WHY)?, read_plain_sketch(&args.b, WHY)?);
     let operator = a.spec().clone().build()?;
     let with = || format!("cannot compare {} with {}", args.a.display(), args.b.display());
     let c = compare(&operator, &a, &b).with_context(with)?;

@@ -1,4 +1,4 @@
-//! `design`: from a pilot sample to a spec; also the first half of `sketch`.
+//! `design`: from a pilot sample, or from declared bounds, to a spec; also the first half of `sketch`.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use compressive::{Bounds, Feature, SketchSpec};
 use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
 use serde_json::json;
 
-use crate::args::{DataArgs, DesignArgs, FeatureArg, PurposeArgs, RecipeArgs};
+use super::private_design::{self, Look};
+use crate::args::{DataArgs, DesignArgs, FeatureArg, PurposeArgs, RecipeArgs, ThreadArgs};
 use crate::output::{self, count, number};
 
 /// Rows of the pilot unless the user says otherwise.
@@ -32,18 +33,20 @@ impl From<&PurposeArgs> for Purpose {
 pub fn run(args: &DesignArgs) -> Result<()> {
     let mut dataset = open(&args.data, args.data.columns.clone(), ReadOptions::default())?;
     let purpose = Purpose::from(&args.purpose);
-    let (spec, pilot) = design_on(&mut dataset, purpose, &args.recipe, args.seed.seed)?;
+    let look =
+        Look { threads: ThreadArgs::default().count(), quiet: args.data.quiet, max_groups: 1, again: false };
+    let Designed { spec, pilot, why } = design_on(&mut dataset, purpose, &args.recipe, args.seed.seed, look)?;
     write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
         return output::print_json(&json!({
             "output": args.output, "fingerprint": spec.fingerprint(), "columns": spec.columns, "law": spec.law.name(),
             "scale": spec.scale, "size": spec.size, "feature": spec.feature.name(), "structured": spec.structured,
-            "pilot_rows": pilot.n_rows,
+            "pilot_rows": pilot.map(|pilot| pilot.n_rows), "source": spec.source,
         }));
     }
     let lines = format!("{}: {}\n", args.output.display(), describe(&spec));
     output::print(&lines)?;
-    note(args.data.quiet, &reason(&args.recipe, purpose, &spec, pilot.n_rows));
+    note(args.data.quiet, &why);
     Ok(())
 }
 
@@ -71,30 +74,56 @@ pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions)
     Ok(dataset)
 }
 
-/// Designs a spec on a pilot sample of the data.
+/// A recipe, and how it was found.
+pub struct Designed {
+    pub spec: SketchSpec,
+    /// The rows it was chosen on; none for a private recipe.
+    pub pilot: Option<Pilot>,
+    /// Why it is what it is.
+    pub why: String,
+}
+
+/// Designs a spec on a pilot sample of the data or, with `--private`, without one.
 pub fn design_on(
     dataset: &mut Dataset,
     purpose: Purpose,
     recipe: &RecipeArgs,
     seed: u64,
-) -> Result<(SketchSpec, Pilot)> {
+    look: Look,
+) -> Result<Designed> {
+    let params = design_params(purpose, recipe, seed, dataset.columns())?;
+    if let Some(epsilon) = recipe.private {
+        let spec = private_design::design(dataset, recipe, &params, epsilon, look)?;
+        let why = private_design::reason(&spec, epsilon);
+        return Ok(Designed { spec, pilot: None, why });
+    }
     let pilot = sample(dataset, recipe, seed)?;
+    let spec = design(&pilot.rows, &pilot.columns, &params)?;
+    let why = reason(recipe, purpose, &spec, pilot.n_rows);
+    Ok(Designed { spec, pilot: Some(pilot), why })
+}
+
+fn design_params(
+    purpose: Purpose,
+    recipe: &RecipeArgs,
+    seed: u64,
+    columns: &[String],
+) -> Result<DesignParams> {
     let defaults = DesignParams::default();
-    let params = DesignParams {
+    Ok(DesignParams {
         task: purpose.task,
         k: purpose.k,
         size: recipe.size,
         law: recipe.law.unwrap_or(defaults.law),
         scale: recipe.scale.unwrap_or(defaults.scale),
-        feature: feature(recipe)?,
+        feature: read_feature(recipe.feature, recipe.table.as_deref())?,
         dither: recipe.dither,
         whiten: recipe.whiten,
         scaling: recipe.scaling.unwrap_or_default(),
         structured: recipe.structured,
-        bounds: bounds(&recipe.bounds, &pilot.columns)?,
+        bounds: bounds(&recipe.bounds, columns)?,
         seed,
-    };
-    Ok((design(&pilot.rows, &pilot.columns, &params)?, pilot))
+    })
 }
 
 /// The pilot sample of a data set.
@@ -102,21 +131,20 @@ pub fn sample(dataset: &mut Dataset, recipe: &RecipeArgs, seed: u64) -> Result<P
     Ok(dataset.pilot(recipe.pilot.unwrap_or(PILOT_ROWS).max(2), seed)?)
 }
 
-fn feature(recipe: &RecipeArgs) -> Result<Feature> {
-    let feature = match recipe.feature.unwrap_or(FeatureArg::Fourier) {
+/// The feature of a name, with its table read from a file if it needs one.
+pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result<Feature> {
+    let feature = match feature.unwrap_or(FeatureArg::Fourier) {
         FeatureArg::Fourier => Feature::Fourier,
         FeatureArg::OneBit => Feature::OneBit,
         FeatureArg::Sawtooth => Feature::Sawtooth,
         FeatureArg::Cosine => Feature::Cosine,
         FeatureArg::Periodic => {
-            let path = recipe
-                .table
-                .as_deref()
+            let path = table
                 .context("--feature periodic needs --table FILE: a JSON array of the values of one period")?;
             return Ok(Feature::Periodic { table: read_table(path)? });
         }
     };
-    if recipe.table.is_some() {
+    if table.is_some() {
         bail!("--table goes with --feature periodic");
     }
     Ok(feature)
@@ -171,7 +199,7 @@ pub fn describe(spec: &SketchSpec) -> String {
 }
 
 /// Why the recipe is what it is.
-pub fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: usize) -> String {
+fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: usize) -> String {
     let Purpose { task, k } = purpose;
     let sample = format!("recipe chosen on a sample of {}", count(pilot_rows as u64, "row"));
     if recipe.size.is_some() {

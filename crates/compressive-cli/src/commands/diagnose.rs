@@ -3,13 +3,13 @@
 use anyhow::{Context, Result};
 use compressive::task::diagnose::{Diagnosis, Verdict, diagnose};
 
-use super::{read_model, read_sketch};
+use super::{read_any_sketch, read_model};
 use crate::args::DiagnoseArgs;
 use crate::output::{self, number};
 
 /// Tells why a model is not good enough.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
-    let sketch = read_sketch(&args.sketch)?;
+    let sketch = read_any_sketch(&args.sketch)?;
     let model = read_model(&args.model)?;
     let truth = args.truth.as_deref().map(read_model).transpose()?;
     let operator = sketch.spec().clone().build()?;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
 use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, Learned, StartFrom, learn};
-use compressive::{Sketch, SketchOperator, SketchSpec};
+use compressive::{Moments, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
 use super::design::{PILOT_ROWS, note};
-use super::{check_output, read_sketch, wrong_usage};
+use super::{check_output, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
 use crate::report;
@@ -28,7 +28,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     if let Some(path) = &args.output {
         check_output(path)?;
     }
-    let sketch = read_sketch(&args.sketch)?;
+    let sketch = read_any_sketch(&args.sketch)?;
     let operator = sketch.spec().clone().build()?;
     let learning = Learning {
         params: LearnParams {
@@ -43,7 +43,9 @@ pub fn run(args: &FitArgs) -> Result<()> {
         },
         quiet: args.quiet,
     };
-    let found = learning.carry_out(&operator, &sketch).with_context(|| args.sketch.display().to_string())?;
+    let found = sketch.moments().map_err(anyhow::Error::from);
+    let found = found.and_then(|moments| learning.carry_out(&operator, &moments));
+    let found = found.with_context(|| args.sketch.display().to_string())?;
     found.finish(&operator, "", args.output.as_deref(), args.json)
 }
 
@@ -61,10 +63,10 @@ pub struct Found {
 
 impl Learning {
     /// Learns, with a sign of life on terminals.
-    pub fn carry_out(&self, operator: &SketchOperator, sketch: &Sketch) -> Result<Found> {
+    pub fn carry_out(&self, operator: &SketchOperator, moments: &Moments) -> Result<Found> {
         let bar = output::spinner("learning", self.quiet);
         let start = Instant::now();
-        let learned = sketch.moments().and_then(|moments| learn(operator, &moments, &self.params));
+        let learned = learn(operator, moments, &self.params);
         let elapsed = start.elapsed();
         bar.finish_and_clear();
         Ok(Found { learned: learned?, elapsed })

@@ -2,12 +2,14 @@
 
 use anyhow::{Result, bail};
 use compressive::model::Model;
+use compressive::privacy::{AnySketch, PrivateSketch};
 use compressive::{Feature, Sketch, SketchSpec};
 use serde_json::json;
 
-use super::{read, read_model, read_sketch, read_spec};
+use super::{read, read_any_sketch, read_model, read_spec};
 use crate::args::InspectArgs;
 use crate::output::{self, bytes, count, number, plot};
+use crate::promise;
 use crate::report as words;
 
 /// Shows a sketch, a spec or a model.
@@ -19,7 +21,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
     if args.spec {
         return output::print(&format!("{}\n", read_spec(&args.file)?.to_json_pretty()));
     }
-    let sketch = if super::looks_like_json(&bytes) { None } else { Some(read_sketch(&args.file)?) };
+    let sketch = if super::looks_like_json(&bytes) { None } else { Some(read_any_sketch(&args.file)?) };
     let spec = match &sketch {
         Some(sketch) => sketch.spec().clone(),
         None => read_spec(&args.file)?,
@@ -28,7 +30,8 @@ pub fn run(args: &InspectArgs) -> Result<()> {
         return output::print_json(&report(spec, sketch.as_ref(), bytes.len(), args.frequencies)?);
     }
     match &sketch {
-        Some(sketch) => output::print(&describe(sketch, bytes.len())?),
+        Some(AnySketch::Plain(sketch)) => output::print(&describe(sketch, bytes.len())?),
+        Some(AnySketch::Private(sketch)) => output::print(&describe_private(sketch, bytes.len())?),
         None => output::print(&describe_spec(&spec)),
     }
 }
@@ -70,7 +73,7 @@ fn inspect_model(args: &InspectArgs, model: &Model) -> Result<()> {
 
 fn report(
     spec: SketchSpec,
-    sketch: Option<&Sketch>,
+    sketch: Option<&AnySketch>,
     size: usize,
     frequencies: bool,
 ) -> Result<serde_json::Value> {
@@ -79,12 +82,25 @@ fn report(
         "sketch_len": spec.sketch_len(), "spec": spec,
     });
     let operator = spec.build()?;
-    if let Some(sketch) = sketch {
-        report["rows"] = json!(sketch.rows());
-        report["weight"] = json!(sketch.weight());
+    if sketch.is_some() {
         report["bytes"] = json!(size);
         report["radius"] = json!(operator.radii());
-        report["modulus"] = json!(if sketch.weight_units() > 0 { sketch.modulus()? } else { Vec::new() });
+    }
+    match sketch {
+        None => {}
+        Some(AnySketch::Plain(sketch)) => {
+            report["rows"] = json!(sketch.rows());
+            report["weight"] = json!(sketch.weight());
+            report["modulus"] = json!(if sketch.weight_units() > 0 { sketch.modulus()? } else { Vec::new() });
+        }
+        Some(AnySketch::Private(sketch)) => {
+            report["rows"] = json!(sketch.rows());
+            report["rows_std"] = json!(sketch.rows_std());
+            report["rows_public"] = json!(sketch.rows_are_public());
+            report["noise_std"] = json!(sketch.moments().noise_std);
+            report["privacy"] = json!(sketch.releases());
+            report["modulus"] = json!(modulus(sketch));
+        }
     }
     if frequencies {
         let rows = operator.frequencies().chunks_exact(operator.dim()).zip(operator.dither());
@@ -114,28 +130,66 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         text.push_str("\nThe sketch is empty: no row has been added.\n");
         return Ok(text);
     }
-    let gain = spec.feature.surrogate().gain;
-    let points: Vec<(f64, f64)> = spec
-        .clone()
-        .build()?
-        .radii()
-        .into_iter()
-        .zip(sketch.modulus()?)
-        .map(|(radius, z)| (radius, z / gain))
-        .collect();
-    let noise = (spec.feature.mean_square() * spec.feature.blocks() as f64 / rows as f64).sqrt() / gain;
-    text.push('\n');
-    text.push_str(&plot(&points, noise, "frequency radius", "|z|"));
-    text.push_str(&verdict(&points, noise));
+    let noise = (spec.feature.mean_square() * spec.feature.blocks() as f64 / rows as f64).sqrt();
+    text.push_str(&curve(spec, &sketch.modulus()?, noise, "sampling noise")?);
     Ok(text)
 }
 
+fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
+    let spec = sketch.spec();
+    let mut text = format!(
+        "private      sketch with noise: it may be published, merged and learned from\nrows         {}\n",
+        promise::row_count(sketch)
+    );
+    text.push_str(&format!(
+        "sketch       {} ({} sums)\n",
+        bytes(size as u64),
+        output::thousands(spec.sketch_len() as u64),
+    ));
+    let releases = sketch.releases();
+    for (i, release) in releases.iter().enumerate() {
+        if releases.len() > 1 {
+            text.push_str(&format!("\nholder {} of {}\n", i + 1, releases.len()));
+        }
+        text.push_str(&promise::describe(release));
+    }
+    if releases.len() > 1 {
+        text.push('\n');
+    }
+    text.push_str(&format!("mean         standard deviation {}\n", promise::mean_noise(sketch)));
+    text.push_str(&describe_spec(spec));
+    let moments = sketch.moments();
+    let entry = spec.feature.mean_square() / moments.rows + moments.noise_std.powi(2);
+    let noise = (entry * spec.feature.blocks() as f64).sqrt();
+    text.push_str(&curve(spec, &modulus(sketch), noise, "noise, added and of sampling")?);
+    Ok(text)
+}
+
+/// Modulus of each complex entry of the noisy mean.
+fn modulus(sketch: &PrivateSketch) -> Vec<f64> {
+    let mean = sketch.moments().mean;
+    let (first, second) = mean.split_at(sketch.spec().size);
+    let sine = |j: usize| second.get(j).copied().unwrap_or(0.0);
+    first.iter().enumerate().map(|(j, cosine)| cosine.hypot(sine(j))).collect()
+}
+
+/// The moduli against the radii of their frequencies, and what they tell.
+fn curve(spec: &SketchSpec, modulus: &[f64], noise: f64, noise_name: &str) -> Result<String> {
+    let gain = spec.feature.surrogate().gain;
+    let radii = spec.clone().build()?.radii();
+    let points: Vec<(f64, f64)> =
+        radii.into_iter().zip(modulus).map(|(radius, z)| (radius, z / gain)).collect();
+    let noise = noise / gain;
+    let picture = plot(&points, noise, "frequency radius", "|z|");
+    Ok(format!("\n{picture}{}", verdict(&points, noise, noise_name)))
+}
+
 /// What the curve says about the scale.
-fn verdict(points: &[(f64, f64)], noise: f64) -> String {
+fn verdict(points: &[(f64, f64)], noise: f64, noise_name: &str) -> String {
     let share =
         |test: &dyn Fn(f64) -> bool| points.iter().filter(|p| test(p.1)).count() as f64 / points.len() as f64;
     let (high, low) = (share(&|z| z > 0.9), share(&|z| z < 2.0 * noise));
-    let mut text = format!("dotted line: sampling noise, {}\n", number(noise));
+    let mut text = format!("dotted line: {noise_name}, {}\n", number(noise));
     if high > 0.8 {
         text.push_str("Most entries are near 1: the frequencies are too low to tell rows apart; use a smaller --scale.\n");
     } else if low > 0.8 {
@@ -164,6 +218,9 @@ fn describe_spec(spec: &SketchSpec) -> String {
     }
     if spec.transform.whiten.is_some() {
         text.push_str("whitened     yes: correlations between columns are removed before sketching\n");
+    }
+    if let Some(source) = promise::source(spec) {
+        text.push_str(&format!("source       {source}\n"));
     }
     const SHOWN: usize = 20;
     let width = spec.columns.iter().take(SHOWN).map(|c| c.chars().count()).max().unwrap_or(0).max(6);

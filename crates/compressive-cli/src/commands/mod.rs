@@ -9,8 +9,12 @@ pub mod fit;
 pub mod generate;
 pub mod inspect;
 pub mod lab;
+pub mod ledger;
 pub mod oneliner;
+pub mod plan;
 pub mod predict;
+pub mod private_design;
+pub mod privatize;
 pub mod score;
 pub mod sketch;
 
@@ -20,6 +24,7 @@ use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use compressive::model::Model;
+use compressive::privacy::AnySketch;
 use compressive::{Sketch, SketchSpec};
 
 /// The first bytes of a JSON object, which no sketch starts with.
@@ -31,8 +36,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Reads a sketch file.
-pub fn read_sketch(path: &Path) -> Result<Sketch> {
+/// Reads a sketch file of either kind.
+pub fn read_any_sketch(path: &Path) -> Result<AnySketch> {
     let bytes = read(path)?;
     if looks_like_json(&bytes) {
         bail!(
@@ -40,14 +45,22 @@ pub fn read_sketch(path: &Path) -> Result<Sketch> {
             path.display()
         );
     }
-    Sketch::from_bytes(&bytes).with_context(|| path.display().to_string())
+    AnySketch::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// Reads a plain sketch, or says why a private one will not do.
+pub fn read_plain_sketch(path: &Path, why_not_private: &str) -> Result<Sketch> {
+    match read_any_sketch(path)? {
+        AnySketch::Plain(sketch) => Ok(sketch),
+        AnySketch::Private(_) => bail!("{} is a private sketch: {why_not_private}", path.display()),
+    }
 }
 
 /// Reads a spec from its JSON, or from a sketch made with it.
 pub fn read_spec(path: &Path) -> Result<SketchSpec> {
     let bytes = read(path)?;
     if !looks_like_json(&bytes) {
-        let sketch = Sketch::from_bytes(&bytes);
+        let sketch = AnySketch::from_bytes(&bytes);
         return Ok(sketch
             .with_context(|| format!("{} is neither a spec nor a sketch", path.display()))?
             .spec()

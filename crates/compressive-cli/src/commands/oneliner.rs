@@ -5,10 +5,10 @@ use compressive::design::Task;
 use compressive::task::LearnParams;
 use compressive_io::{ReadOptions, write_atomic};
 
-use super::check_output;
 use super::design::{Purpose, note, open, sample};
 use super::fit::{AUTO_MOST, Learning, check_k, check_start, components, covariance, start_from};
 use super::sketch::{Done, Order};
+use super::{check_output, wrong_usage};
 use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, StartArg};
 
 /// Clusters a table.
@@ -23,6 +23,11 @@ pub fn gmm(args: &GmmArgs) -> Result<()> {
 
 fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result<()> {
     check_start(&args.learn);
+    if args.recipe.private.is_some() {
+        wrong_usage(
+            "--private is for `design` and `sketch`: here the model would be learned from exact sums and would not be private; use design, sketch, privatize, fit",
+        );
+    }
     check_k(args.k)?;
     for path in args.output.iter().chain(&args.keep) {
         check_output(path)?;
@@ -51,7 +56,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
         },
         quiet,
     };
-    let found = learning.carry_out(&done.operator, sketch)?;
+    let found = learning.carry_out(&done.operator, &sketch.moments()?)?;
     found.finish(&done.operator, &done.summary(), args.output.as_deref(), args.json)
 }
 

@@ -9,7 +9,8 @@ use compressive::{Backend, Sketch, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, sketch_dataset, write_atomic};
 use serde_json::json;
 
-use super::design::{Purpose, describe, design_on, note, open, reason};
+use super::design::{Purpose, describe, design_on, note, open};
+use super::private_design::Look;
 use super::{check_folder, check_output, read_spec};
 use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
 use crate::interrupt;
@@ -79,14 +80,19 @@ impl Order<'_> {
             ..ReadOptions::default()
         };
         let mut dataset = open(self.data, columns, options)?;
-        let (spec, pilot) = match given {
-            Some(spec) => (spec, None),
+        let (spec, pilot, why) = match given {
+            Some(spec) => (spec, None, None),
             None => {
-                let (spec, pilot) = design_on(&mut dataset, self.purpose, self.recipe, self.seed)?;
-                (spec, Some(pilot))
+                let look = Look {
+                    threads: self.pass.threads.count(),
+                    quiet: self.data.quiet,
+                    max_groups: self.max_groups,
+                    again: true,
+                };
+                let found = design_on(&mut dataset, self.purpose, self.recipe, self.seed, look)?;
+                (found.spec, found.pilot, Some(found.why))
             }
         };
-        let why = pilot.as_ref().map(|pilot| reason(self.recipe, self.purpose, &spec, pilot.n_rows));
         let mut operator = spec.build()?;
         if let Some(name) = &self.pass.backend {
             operator = operator.with_backend(backend(name)?);

@@ -6,6 +6,9 @@ use compressive::decode::greedy::Start;
 use compressive::decode::{Fit, Target};
 use compressive::design::{DesignParams, Task, design};
 use compressive::model::{Content, Covariances, Model};
+use compressive::privacy::{
+    Neighbours, PrivacyParams, SeededEntropy, pilot as private_pilot, plan, privatize,
+};
 use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, learn};
 use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
 
@@ -14,6 +17,9 @@ use crate::mixture::{Mixture, Shape};
 
 /// Rows the program designs a spec on.
 const PILOT_ROWS: usize = 10_000;
+
+/// Share of a privacy budget that the scale of the frequencies is paid with.
+pub(super) const PILOT_SHARE: f64 = 0.1;
 
 /// A sketch, ready to be decoded.
 pub(super) struct Sketched {
@@ -65,11 +71,46 @@ pub(super) fn estimated_scale(values: &[f64], dim: usize, seed: u64) -> Result<f
     Ok(compressive::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
 }
 
+/// The box $[-h, h]^d$, as a user declares it.
+pub(super) fn cube(dim: usize, half_width: f64) -> Bounds {
+    Bounds { low: vec![-half_width; dim], high: vec![half_width; dim] }
+}
+
+/// The private flow of the program, all of it paid from one budget: the size by the plan for these rows, the scale from a private pilot of all rows in the declared box
+/// ([`PILOT_SHARE`] of epsilon, no delta), then the release. The noise repeats with its seed. Cost: two passes.
+pub(super) fn private(
+    values: &[f64],
+    dim: usize,
+    params: &DesignParams,
+    privacy: &PrivacyParams,
+    noise_seed: u64,
+) -> Result<Sketched> {
+    let columns = columns(dim);
+    let n_rows = (values.len() / dim) as f64;
+    let (forecasts, best) =
+        plan::plan(n_rows, params.task.parameters(params.k, dim), &params.feature, privacy)?;
+    let params = DesignParams { size: Some(forecasts[best].size), ..params.clone() };
+    let mut entropy = SeededEntropy::new(noise_seed);
+    // A pilot is released for one row more or less; to replace a row is to remove one and add one.
+    let changes = if privacy.neighbours == Neighbours::Replace { 2.0 } else { 1.0 };
+    let paid = PrivacyParams { epsilon: PILOT_SHARE * privacy.epsilon / changes, ..PrivacyParams::default() };
+    let (_, pilot) = accumulated(values, private_pilot::pilot_spec(&columns, &params)?)?;
+    let pilot = privatize(&pilot, &paid, &mut entropy)?;
+    let (operator, sums) = accumulated(values, private_pilot::design(&columns, &params, Some(&pilot))?)?;
+    Ok(Sketched { moments: privatize(&sums, privacy, &mut entropy)?.moments(), operator })
+}
+
 fn sketch(values: &[f64], spec: SketchSpec) -> Result<Sketched> {
+    let (operator, sketch) = accumulated(values, spec)?;
+    Ok(Sketched { moments: sketch.moments()?, operator })
+}
+
+/// One pass over all rows.
+fn accumulated(values: &[f64], spec: SketchSpec) -> Result<(SketchOperator, Sketch)> {
     let operator = spec.build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(values), None, &mut sketch, &mut Scratch::default())?;
-    Ok(Sketched { moments: sketch.moments()?, operator })
+    Ok((operator, sketch))
 }
 
 impl Sketched {
@@ -151,6 +192,8 @@ fn to_mixture(model: &Model) -> Mixture {
 
 #[cfg(test)]
 mod tests {
+    use compressive::Source;
+
     use super::*;
     use crate::metric::match_centers;
     use crate::{Rng, generate};
@@ -171,6 +214,24 @@ mod tests {
         assert!(mixture.covariances.iter().all(|v| (0.8e4..1.2e4).contains(v)), "{mixture:?}");
         let published = sketched.published_mixture(2).expect("decoded");
         published.validate().expect("a mixture in the data's units");
+    }
+
+    #[test]
+    fn a_private_sketch_pays_for_its_scale_from_the_same_budget() {
+        let values: Vec<f64> = (0..4000).map(|i| 3.0 * (f64::from(i) * 0.7).sin()).collect();
+        let params = DesignParams { k: 2, bounds: Some(cube(2, 5.0)), ..DesignParams::default() };
+        for (neighbours, changes) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
+            let privacy = PrivacyParams { epsilon: 2.0, neighbours, ..PrivacyParams::default() };
+            let sketched = private(&values, 2, &params, &privacy, 1).expect("released");
+            let Some(Source::Private { epsilon }) = sketched.operator.spec().source else {
+                panic!("the spec says what it cost")
+            };
+            // A look that was paid for one row more or less costs twice as much under replacement.
+            assert!((changes * epsilon - PILOT_SHARE * 2.0).abs() < 1e-12, "{neighbours:?}: {epsilon}");
+            assert!(sketched.moments.noise_std > 0.0);
+            let again = private(&values, 2, &params, &privacy, 1).expect("released");
+            assert_eq!(again.moments, sketched.moments);
+        }
     }
 
     #[test]

@@ -155,6 +155,32 @@ fn phase_maps_get_better_with_the_size_of_the_sketch() {
 }
 
 #[test]
+fn a_private_sketch_of_a_hundred_thousand_rows_finds_the_clusters_at_epsilon_one() {
+    let report = quick("private-kmeans");
+    let [tight, ample] = &report.tables[0].rows[..] else { panic!("two budgets: {:?}", report.tables) };
+    let medians = |row| [2, 4, 5].map(|column| number(row, column, "median"));
+    let [sketch, uniform, spread] = medians(ample);
+    assert!(sketch < 1.05 && sketch < uniform && sketch < spread, "{ample:?}");
+    // A smaller budget buys a smaller sketch and a worse model.
+    assert!(number(tight, 3, "size") <= number(ample, 3, "size"), "{tight:?}");
+    assert!(medians(tight)[0] > sketch, "{tight:?}");
+    assert_eq!(png_size(&report.figures[0].png), (1000, 620));
+}
+
+#[test]
+fn a_private_mixture_comes_near_em_with_a_large_budget() {
+    let report = quick("private-mixture");
+    for row in &report.tables[0].rows {
+        assert!(number(row, 1, "median") < number(row, 5, "median"), "{row:?}");
+        // In-sample, EM is above the truth by about p / (2 n).
+        let truth = number(row, 7, "median");
+        assert!((0.0..0.02).contains(&truth), "{row:?}");
+    }
+    assert!(number(&report.tables[0].rows[1], 1, "median") < 0.5, "{:?}", report.tables[0].rows);
+    assert_eq!(png_size(&report.figures[0].png), (1000, 620));
+}
+
+#[test]
 fn speed_is_a_positive_number_of_seconds_beside_its_bar() {
     let report = quick("speed");
     let row = &report.tables[0].rows[0];

@@ -116,6 +116,8 @@ fn best_of(target: &Target, family: &Gaussian, params: &AutoParams) -> Result<(F
         let explained = best
             .as_ref()
             .is_some_and(|(fit, info)| info.cost < EXPLAINED * expected_cost(target, family, fit));
+        // Added noise hides the difference between a right fit and a nearly right one, so there more runs decide.
+        let explained = explained && !target.is_noisy();
         // Two runs of one kind may share a wrong minimum; a mixture first sees runs of the other kind.
         if explained || (reached >= 2 && (!params.mixture || first >= PAIR)) {
             break;
@@ -157,10 +159,11 @@ fn remove_harmonics(
     Ok(Some(clean))
 }
 
-/// The family of step 2; shared variances if k-means has too few entries for more.
+/// The family of step 2; shared variances if k-means has too few entries for more, or if its entries are mostly noise.
 fn family(target: &Target, params: &AutoParams) -> Gaussian {
     let own = target.points.with_covariance(params.shape.clone());
-    if params.mixture || target.entries() >= 2 * params.k * (1 + own.n_params()) {
+    let affordable = target.entries() >= 2 * params.k * (1 + own.n_params());
+    if params.mixture || affordable && !target.is_noisy() {
         return own;
     }
     target.points.with_covariance(Shape::SharedDiagonal)

@@ -103,9 +103,10 @@ pub(super) fn assemble(family: &Gaussian, centres: &[f64], widths: &[f64], weigh
     }
 }
 
-/// A point drawn uniformly in the box.
+/// A point drawn uniformly where searches start.
 pub(super) fn uniform_point(target: &Target, stream: &mut Stream) -> Vec<f64> {
-    target.low.iter().zip(&target.high).map(|(l, h)| l + (h - l) * stream.uniform()).collect()
+    let ends = target.start_low.iter().zip(&target.start_high);
+    ends.map(|(l, h)| l + (h - l) * stream.uniform()).collect()
 }
 
 /// Squared kernel width $d / \overline{|\omega|^2}$ of the frequency law.

@@ -7,6 +7,7 @@ use crate::decode::fit::Fit;
 use crate::error::{Error, Result};
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
+use crate::spec::Source;
 
 /// A sketch brought to the form all decoders share.
 ///
@@ -26,15 +27,24 @@ pub struct Target {
     pub low: Vec<f64>,
     /// Upper corner of the data box.
     pub high: Vec<f64>,
+    /// Lower corner of where searches start: the data box, or the part of it that a private look found the rows in.
+    pub start_low: Vec<f64>,
+    /// Upper corner of where searches start.
+    pub start_high: Vec<f64>,
     /// Rows behind the sketch.
     pub rows: f64,
     /// Variance of one entry (real or imaginary part) of z from sampling and added noise, averaged over the entries.
     pub noise: f64,
+    /// The part of it that was added on purpose.
+    pub added: f64,
     /// The frequencies, as the family of point atoms.
     pub points: Gaussian,
     /// Other harmonics of the feature in z, relative to the first: (h, real part, imaginary part).
     pub harmonics: Vec<(i32, f64, f64)>,
 }
+
+/// Spreads from the centre within which searches start.
+const START_REACH: f64 = 3.0;
 
 impl Target {
     /// Brings a sketch's moments to the decoders' form. Cost: O(m d).
@@ -59,6 +69,13 @@ impl Target {
             im[j] = if complex { a * turn_im + b * turn_re } else { 0.0 };
         }
         let (low, high) = working_box(operator);
+        let reach = match spec.source {
+            // Centre and spread of such a spec are those of the rows, while its box is what was declared, often far too wide.
+            Some(Source::Private { .. }) => START_REACH,
+            _ => f64::INFINITY,
+        };
+        let start_low = low.iter().zip(&high).map(|(l, h)| l.max(-reach).min(*h)).collect();
+        let start_high = low.iter().zip(&high).map(|(l, h)| h.min(reach).max(*l)).collect();
         let widest = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
         let dither: Vec<f64> = operator.dither().iter().map(|&xi| f64::from(xi) * TAU).collect();
         let points =
@@ -66,7 +83,9 @@ impl Target {
         let weights = operator.radii().iter().map(|&r| spec.law.feature_weight(r, spec.scale, dim)).collect();
         let energy = moments.mean.iter().map(|x| x * x).sum::<f64>() / moments.mean.len() as f64;
         let sampling = (spec.feature.mean_square() - energy).max(0.0) / moments.rows;
-        let noise = (sampling + moments.noise_std * moments.noise_std) / (surrogate.gain * surrogate.gain);
+        let power = surrogate.gain * surrogate.gain;
+        let added = moments.noise_std * moments.noise_std / power;
+        let noise = sampling / power + added;
         Ok(Target {
             re,
             im,
@@ -74,11 +93,19 @@ impl Target {
             weights,
             low,
             high,
+            start_low,
+            start_high,
             rows: moments.rows,
             noise,
+            added,
             points,
             harmonics: spec.feature.harmonics(),
         })
+    }
+
+    /// Whether most of the noise was added on purpose.
+    pub fn is_noisy(&self) -> bool {
+        self.added > 0.5 * self.noise
     }
 
     /// Number d of working coordinates.

@@ -45,7 +45,7 @@ pub struct Forecast {
 /// Sketch sizes looked at, per parameter.
 pub const SIZES: [usize; 5] = [2, 3, 5, 7, 10];
 
-/// Forecasts for all [`SIZES`], and the index of the size to take: the largest with a ratio below a third of its limit, else the one closest to success.
+/// Forecasts for all [`SIZES`], and the index of the size to take: the largest with a ratio below a tenth of its limit, else the one closest to success.
 pub fn plan(
     rows: f64,
     parameters: usize,
@@ -56,7 +56,7 @@ pub fn plan(
         .iter()
         .map(|factor| forecast(rows, parameters, factor * parameters, feature, params))
         .collect::<Result<_>>()?;
-    let comfortable = forecasts.iter().rposition(|f| f.nsr < f.limit / 3.0);
+    let comfortable = forecasts.iter().rposition(|f| f.nsr < f.limit / 10.0);
     let margin = |f: &Forecast| f.nsr / f.limit;
     let closest =
         (0..forecasts.len()).rev().min_by(|&a, &b| margin(&forecasts[a]).total_cmp(&margin(&forecasts[b])));
@@ -88,4 +88,35 @@ pub fn forecast(
         Verdict::Hopeless
     };
     Ok(Forecast { size, nsr, limit, noise_std: variance.sqrt(), verdict, release })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forecasts_are_those_of_the_formula() {
+        // k = d = 10, n = 1e6, epsilon = 0.1, m = 300: 8 m^2 / (epsilon_1 n)^2 / c, and the two small terms.
+        let params = PrivacyParams { epsilon: 0.1, split: Some(0.99), ..PrivacyParams::default() };
+        let found = forecast(1e6, 100, 300, &Feature::Fourier, &params).unwrap();
+        let sums = 8.0 * 300f64.powi(2) / (0.099f64 * 1e6).powi(2) / 0.35;
+        let expected = 0.65 / (0.35 * 1e6) + sums + 2.0 / (0.001f64 * 1e6).powi(2);
+        assert!((found.nsr / expected - 1.0).abs() < 1e-3, "{} {expected}", found.nsr);
+        assert_eq!((found.limit, found.verdict), (0.003, Verdict::Good));
+    }
+
+    #[test]
+    fn small_budgets_get_small_sketches_and_hopeless_ones_are_called_so() {
+        let params = |epsilon, delta| PrivacyParams { epsilon, delta, ..PrivacyParams::default() };
+        let chosen = |rows, epsilon, delta| {
+            let (all, at) = plan(rows, 100, &Feature::Fourier, &params(epsilon, delta)).unwrap();
+            (all[at].size, all[at].verdict)
+        };
+        assert_eq!(chosen(1e7, 10.0, 0.0), (1000, Verdict::Good));
+        assert_eq!(chosen(1e6, 0.1, 0.0), (300, Verdict::Good));
+        assert_eq!(chosen(1e6, 0.01, 0.0), (200, Verdict::Rough));
+        assert_eq!(chosen(1e4, 0.01, 0.0), (200, Verdict::Hopeless));
+        // With delta the noise grows with the square root of the size only, so large sketches do not hurt.
+        assert_eq!(chosen(1e6, 0.1, 1e-7), (1000, Verdict::Good));
+    }
 }

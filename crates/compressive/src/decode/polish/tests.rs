@@ -37,8 +37,21 @@ fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian, Fit) {
     let fit = mixture(&family, &mut stream);
     let (low, high) = (vec![-6.0; DIM], vec![6.0; DIM]);
     let (re, im, weights) = (vec![0.0; m], vec![0.0; m], vec![1.0; m]);
-    let mut target =
-        Target { re, im, complex, weights, low, high, rows: 1e5, noise: 0.0, points, harmonics: vec![] };
+    let mut target = Target {
+        re,
+        im,
+        complex,
+        weights,
+        start_low: low.clone(),
+        start_high: high.clone(),
+        low,
+        high,
+        rows: 1e5,
+        noise: 0.0,
+        added: 0.0,
+        points,
+        harmonics: vec![],
+    };
     let (re, im) = Problem::new(&target, &family).residual(&fit);
     target.re = re.iter().map(|r| -r).collect();
     target.im = im.iter().map(|r| -r).collect();

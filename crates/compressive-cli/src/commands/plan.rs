@@ -1,0 +1,272 @@
+//! `plan`: what a privacy budget will buy, without data.
+
+use anyhow::Result;
+use compressive::Feature;
+use compressive::design::Task;
+use compressive::privacy::PrivacyParams;
+use compressive::privacy::plan::{Forecast, SIZES, Verdict, forecast, plan};
+use serde_json::json;
+
+use super::design::read_feature;
+use super::privatize::budget;
+use crate::args::{FeatureArg, PlanArgs};
+use crate::output::{self, amount, count, number, thousands};
+
+/// Share of the budget that the commands printed at the end give to the scale of the frequencies.
+const PILOT_SHARE: f64 = 0.1;
+
+/// Largest factor by which a budget or a table is enlarged in the search for what would be enough.
+const ENLARGED_MAX: f64 = 1e9;
+
+/// Prints the forecasts, what they mean and what to do next.
+pub fn run(args: &PlanArgs) -> Result<()> {
+    let question = Question {
+        rows: args.rows,
+        parameters: Task::from(args.task).parameters(args.k, args.dim),
+        feature: read_feature(Some(args.feature), args.table.as_deref())?,
+        params: budget(args.budget),
+        size: args.size,
+    };
+    let answer = question.answer()?;
+    if args.json {
+        return output::print_json(&report(args, &question, &answer));
+    }
+    output::print(&describe(args, &question, &answer))
+}
+
+/// What is asked.
+struct Question {
+    rows: f64,
+    parameters: usize,
+    feature: Feature,
+    params: PrivacyParams,
+    /// The only size that counts, if it was given.
+    size: Option<usize>,
+}
+
+/// What to expect.
+struct Answer {
+    forecasts: Vec<Forecast>,
+    /// Index of the forecast for the size asked for or, without one, recommended.
+    chosen: usize,
+    /// The epsilon that would be enough for these rows, and the rows for this epsilon; none where nothing is missing, or nothing helps.
+    epsilon_needed: Option<f64>,
+    rows_needed: Option<f64>,
+}
+
+impl Question {
+    fn answer(&self) -> Result<Answer> {
+        let (mut forecasts, mut chosen) = plan(self.rows, self.parameters, &self.feature, &self.params)?;
+        if let Some(size) = self.size {
+            let place = forecasts.partition_point(|f| f.size < size);
+            if forecasts.get(place).is_none_or(|f| f.size != size) {
+                forecasts.insert(place, self.forecast(self.rows, self.params.epsilon, size)?);
+            }
+            chosen = place;
+        }
+        let mut answer = Answer { forecasts, chosen, epsilon_needed: None, rows_needed: None };
+        if answer.forecasts[chosen].verdict != Verdict::Good {
+            answer.epsilon_needed = least(self.params.epsilon, |epsilon| self.is_enough(self.rows, epsilon));
+            answer.rows_needed = least(self.rows, |rows| self.is_enough(rows, self.params.epsilon));
+        }
+        Ok(answer)
+    }
+
+    fn forecast(&self, rows: f64, epsilon: f64, size: usize) -> compressive::Result<Forecast> {
+        let params = PrivacyParams { epsilon, ..self.params.clone() };
+        forecast(rows, self.parameters, size, &self.feature, &params)
+    }
+
+    /// Whether learning would succeed at the size asked for, or at any without one. A budget for which there is no noise to be had is not enough.
+    fn is_enough(&self, rows: f64, epsilon: f64) -> bool {
+        let good = |size| self.forecast(rows, epsilon, size).is_ok_and(|f| f.verdict == Verdict::Good);
+        match self.size {
+            Some(size) => good(size),
+            None => SIZES.iter().any(|factor| good(factor * self.parameters)),
+        }
+    }
+}
+
+/// The least value above `from` that is enough, to 1%: doubling, then bisection of the logarithm.
+fn least(from: f64, enough: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut low, mut high) = (from, 2.0 * from);
+    while !enough(high) {
+        (low, high) = (high, 2.0 * high);
+        if high > ENLARGED_MAX * from {
+            return None;
+        }
+    }
+    while high > 1.01 * low {
+        let middle = (low * high).sqrt();
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
+/// Two significant digits, rounded up.
+fn about(x: f64) -> String {
+    let unit = 10f64.powi(x.log10().floor() as i32 - 1);
+    let rounded = (x / unit).ceil() * unit;
+    if rounded >= 1000.0 { thousands(rounded as u64) } else { amount(rounded) }
+}
+
+fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Good => "good",
+        Verdict::Rough => "rough",
+        Verdict::Hopeless => "too noisy",
+    }
+}
+
+/// The verdict in plain words.
+fn verdict(answer: &Answer) -> String {
+    let needs = match (answer.epsilon_needed, answer.rows_needed) {
+        (Some(epsilon), Some(rows)) => {
+            format!("needs about epsilon {} or {} rows", about(epsilon), about(rows))
+        }
+        (None, Some(rows)) => {
+            format!("needs about {} rows: no epsilon makes up for too few rows", about(rows))
+        }
+        (Some(epsilon), None) => format!("needs about epsilon {}", about(epsilon)),
+        (None, None) => "neither more rows nor a larger epsilon would help: use a larger --size".into(),
+    };
+    match answer.forecasts[answer.chosen].verdict {
+        Verdict::Good => "will work as without noise, or nearly".into(),
+        Verdict::Rough => {
+            format!(
+                "rough: the main clusters will be found, details will not; to work as without noise it {needs}"
+            )
+        }
+        Verdict::Hopeless => format!("too noisy: {needs}"),
+    }
+}
+
+/// The commands that carry the plan out.
+fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String> {
+    let forecast = &answer.forecasts[answer.chosen];
+    let task = Task::from(args.task).name();
+    let feature = match (args.feature, &args.table) {
+        (FeatureArg::Fourier, _) => String::new(),
+        (_, None) => format!(" --feature {}", question.feature.name()),
+        (_, Some(table)) => format!(" --feature {} --table {}", question.feature.name(), table.display()),
+    };
+    let PrivacyParams { epsilon, delta, neighbours, .. } = &question.params;
+    let delta = if *delta > 0.0 { format!(" --delta {}", amount(*delta)) } else { String::new() };
+    let replace = neighbours == &compressive::privacy::Neighbours::Replace;
+    // Under replace, what the look costs counts twice.
+    let look = epsilon * PILOT_SHARE / if replace { 2.0 } else { 1.0 };
+    let relation = if replace { " --neighbours replace" } else { "" };
+    vec![
+        format!(
+            "compressive design DATA --bounds LOW:HIGH --private {} --task {task} -k {} --size {}{feature} -o spec.json",
+            amount(look),
+            args.k,
+            forecast.size
+        ),
+        "compressive sketch DATA --spec spec.json -o plain.sketch".into(),
+        format!(
+            "compressive privatize plain.sketch --epsilon {}{delta}{relation} -o private.sketch",
+            amount(*epsilon)
+        ),
+        format!("compressive fit private.sketch --task {task} -k {} -o model.json", args.k),
+    ]
+}
+
+fn describe(args: &PlanArgs, question: &Question, answer: &Answer) -> String {
+    let PrivacyParams { epsilon, delta, neighbours, .. } = &question.params;
+    let mut text = format!(
+        "{} of {}, k = {}: {}; epsilon {}, delta {}, {}\n\n{:>9}  {:>9}  {:>9}  {:>11}  verdict\n",
+        count(args.rows as u64, "row"),
+        count(args.dim as u64, "column"),
+        args.k,
+        count(question.parameters as u64, "parameter"),
+        amount(*epsilon),
+        amount(*delta),
+        neighbours.name(),
+        "size",
+        "NSR",
+        "limit",
+        "noise",
+    );
+    for (i, f) in answer.forecasts.iter().enumerate() {
+        let mark = match (i == answer.chosen, question.size, f.verdict) {
+            (false, ..) => "",
+            (true, Some(_), _) => "  <- asked for",
+            (true, None, Verdict::Hopeless) => "  <- closest",
+            (true, None, _) => "  <- recommended",
+        };
+        text.push_str(&format!(
+            "{:>9}  {:>9}  {:>9}  {:>11}  {}{mark}\n",
+            thousands(f.size as u64),
+            number(f.nsr),
+            number(f.limit),
+            number(f.noise_std),
+            name(f.verdict),
+        ));
+    }
+    text.push_str(
+        "size: frequencies; NSR: noise-to-signal ratio, sampling included; limit: up to which learning works; noise: standard deviation on an entry of the mean\n\n",
+    );
+    text.push_str(&format!("{}\n", verdict(answer)));
+    if answer.forecasts[answer.chosen].verdict != Verdict::Hopeless {
+        text.push_str(&format!("\nnext:\n  {}\n", commands(args, question, answer).join("\n  ")));
+        text.push_str(&format!(
+            "A tenth of epsilon finds the scale of the frequencies; if you know the width of the clusters, --private 0 --scale S is free.\n{}",
+            if question.size.is_some() { "" } else { "A larger --size than the recommended adds noise, a smaller one loses details.\n" },
+        ));
+    }
+    text
+}
+
+fn report(args: &PlanArgs, question: &Question, answer: &Answer) -> serde_json::Value {
+    let PrivacyParams { epsilon, delta, neighbours, .. } = &question.params;
+    let chosen = &answer.forecasts[answer.chosen];
+    let forecasts: Vec<_> = answer
+        .forecasts
+        .iter()
+        .map(|f| {
+            json!({
+                "size": f.size, "nsr": f.nsr, "limit": f.limit, "noise_std": f.noise_std, "verdict": name(f.verdict),
+                "epsilon_sums": f.release.epsilon_sums, "epsilon_rows": f.release.epsilon_rows, "mechanism": f.release.mechanism,
+            })
+        })
+        .collect();
+    json!({
+        "rows": args.rows, "dim": args.dim, "k": args.k, "task": Task::from(args.task).name(), "parameters": question.parameters,
+        "feature": question.feature.name(), "epsilon": epsilon, "delta": delta, "neighbours": neighbours.name(),
+        "forecasts": forecasts, "size": chosen.size, "verdict": name(chosen.verdict), "words": verdict(answer),
+        "epsilon_needed": answer.epsilon_needed, "rows_needed": answer.rows_needed, "commands": commands(args, question, answer),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_that_is_enough_is_found_to_a_percent() {
+        let found = least(1.0, |x| x >= 37.0).unwrap();
+        assert!((37.0..37.4).contains(&found), "{found}");
+        assert_eq!(least(1.0, |_| false), None);
+        assert_eq!(about(0.123), "0.13");
+        assert_eq!(about(123_456.0), "130,000");
+        assert_eq!(about(37.2), "38");
+    }
+
+    #[test]
+    fn what_is_said_to_be_enough_is_enough() {
+        let question = Question {
+            rows: 1e4,
+            parameters: 100,
+            feature: Feature::Fourier,
+            params: PrivacyParams { epsilon: 0.1, ..PrivacyParams::default() },
+            size: None,
+        };
+        let answer = question.answer().unwrap();
+        assert_eq!(answer.forecasts[answer.chosen].verdict, Verdict::Hopeless);
+        let (epsilon, rows) = (answer.epsilon_needed.unwrap(), answer.rows_needed.unwrap());
+        assert!(question.is_enough(1e4, epsilon) && !question.is_enough(1e4, 0.98 * epsilon));
+        assert!(question.is_enough(rows, 0.1) && !question.is_enough(0.98 * rows, 0.1));
+        assert!(verdict(&answer).starts_with("too noisy: needs about epsilon"), "{}", verdict(&answer));
+    }
+}

@@ -1,0 +1,78 @@
+use super::*;
+use crate::privacy::{PrivacyParams, SeededEntropy, privatize};
+use crate::{Feature, RowsRef, Scratch, Sketch};
+
+const DIM: usize = 4;
+
+fn columns() -> Vec<String> {
+    (0..DIM).map(|c| c.to_string()).collect()
+}
+
+fn params(k: usize, half: f64) -> DesignParams {
+    let bounds = Bounds { low: vec![100.0 - half; DIM], high: vec![100.0 + half; DIM] };
+    DesignParams { k, bounds: Some(bounds), ..DesignParams::default() }
+}
+
+/// k unit clusters around a mean of 103 in every column, their centres spread by 4.
+fn rows(k: usize, n: usize) -> Vec<f64> {
+    let mut stream = Stream::new(4, Purpose::PilotMixture, 1);
+    let mut centres: Vec<f64> = (0..k * DIM).map(|_| 4.0 * stream.normal()).collect();
+    for c in 0..DIM {
+        let mean = (0..k).map(|l| centres[l * DIM + c]).sum::<f64>() / k as f64;
+        (0..k).for_each(|l| centres[l * DIM + c] += 103.0 - mean);
+    }
+    (0..n * DIM).map(|i| centres[i / DIM % k * DIM + i % DIM] + stream.normal()).collect()
+}
+
+fn designed(epsilon: f64, half: f64) -> SketchSpec {
+    let params = params(6, half);
+    let operator = pilot_spec(&columns(), &params).unwrap().build().unwrap();
+    let mut sketch = Sketch::empty(&operator);
+    let rows = rows(6, 50_000);
+    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let budget = PrivacyParams { epsilon, ..PrivacyParams::default() };
+    let pilot = privatize(&sketch, &budget, &mut SeededEntropy::new(1)).unwrap();
+    design(&columns(), &params, Some(&pilot)).unwrap()
+}
+
+#[test]
+fn a_private_look_finds_where_the_rows_are_and_how_wide_their_clusters() {
+    for half in [15.0, 30.0] {
+        let spec = designed(1.0, half);
+        assert_eq!(spec.source, Some(Source::Private { epsilon: 1.0 }));
+        for c in 0..DIM {
+            assert!((spec.transform.centre[c] - 103.0).abs() < 1.5, "{half}: {:?}", spec.transform);
+            assert!((2.5..6.5).contains(&spec.transform.spread[c]), "{half}: {:?}", spec.transform);
+        }
+        let width = spec.scale * spec.transform.spread[0] / WIDER;
+        assert!((0.6..1.7).contains(&width), "{half}: {width}");
+    }
+}
+
+#[test]
+fn a_budget_too_small_to_see_anything_leaves_the_common_guess() {
+    let spec = designed(1e-5, 15.0);
+    let blind = design(&columns(), &params(6, 15.0), None).unwrap();
+    assert_eq!(blind.source, Some(Source::Bounds));
+    assert_eq!((blind.transform.centre[0], blind.transform.spread[0]), (100.0, 7.5));
+    let width = |s: &SketchSpec| s.scale * s.transform.spread[0];
+    assert!((0.4..2.5).contains(&(width(&spec) / width(&blind))), "{} {}", width(&spec), width(&blind));
+    assert!((spec.transform.centre[0] - 100.0).abs() < 15.0);
+}
+
+#[test]
+fn what_cannot_be_known_without_the_rows_is_refused() {
+    let open = DesignParams { bounds: None, ..params(6, 15.0) };
+    assert!(design(&columns(), &open, None).unwrap_err().to_string().contains("--bounds"));
+    let mut flat = params(6, 15.0);
+    flat.bounds = Some(Bounds { low: vec![1.0; DIM], high: vec![1.0; DIM] });
+    assert!(design(&columns(), &flat, None).unwrap_err().to_string().contains("no width"));
+    for wrong in [
+        DesignParams { whiten: true, ..params(6, 15.0) },
+        DesignParams { law: LawChoice::PilotMixture, ..params(6, 15.0) },
+    ] {
+        assert!(design(&columns(), &wrong, None).unwrap_err().to_string().contains("privately"));
+    }
+    let quantised = DesignParams { feature: Feature::OneBit, ..params(6, 15.0) };
+    assert!(design(&columns(), &quantised, None).unwrap().dither);
+}
