@@ -121,12 +121,13 @@ impl Feature {
     }
 
     /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
-    /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 15$ that are not zero; none for sketches without a second block.
+    /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without a second block.
     pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
         if matches!(self, Feature::Fourier | Feature::Cosine) {
             return Vec::new();
         }
         const POINTS: usize = 1 << 14;
+        const HIGHEST: i32 = 63;
         let coefficient = |h: i32| {
             let (mut re, mut im) = (0.0, 0.0);
             for i in 0..POINTS {
@@ -146,7 +147,7 @@ impl Feature {
         let (a, b) = coefficient(1);
         let norm = a * a + b * b;
         let ratio = |(re, im): (f64, f64)| ((re * a + im * b) / norm, (im * a - re * b) / norm);
-        let others = (-15..=15).filter(|h| *h != 1 && *h != 0);
+        let others = (-HIGHEST..=HIGHEST).filter(|h| *h != 1 && *h != 0);
         others
             .map(|h| (h, ratio(coefficient(h))))
             .filter(|(_, (re, im))| re.hypot(*im) > 1e-6)

@@ -66,10 +66,12 @@ const DESCENT: usize = 1000;
 const PAIR: usize = 2;
 /// A residual below this times what a right model leaves is the noise.
 const EXPLAINED: f64 = 1.5;
-/// Turns of removing harmonics and fitting.
-const TURNS: usize = 5;
+/// Turns of removing harmonics and fitting, at most.
+const TURNS: usize = 15;
 /// The turn after which a fit that still does not explain the sketch is searched anew.
 const SEARCH_AGAIN: usize = 2;
+/// Turns end when the harmonics change by less than this part of the noise.
+const SETTLED: f64 = 1e-3;
 /// Costs this close are the same minimum.
 const SAME: f64 = 1e-3;
 
@@ -77,7 +79,12 @@ const SAME: f64 = 1e-3;
 pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
     target.check_components(params.k)?;
     let family = family(target, params);
-    let (mut fit, mut info) = best_of(target, &family, params)?;
+    // Other harmonics of a quantised feature spoil every residual, so the first search need not be thorough: what they hid is searched without them.
+    let first = match target.harmonics.is_empty() {
+        true => params.clone(),
+        false => AutoParams { restarts: params.restarts.min(PAIR), ..params.clone() },
+    };
+    let (mut fit, mut info) = best_of(target, &family, &first)?;
     let clean = remove_harmonics(target, &family, params, &mut fit, &mut info)?;
     let target = clean.as_ref().unwrap_or(target);
     let mut chi_square = None;
@@ -152,7 +159,12 @@ fn remove_harmonics(
                 *fit = again;
             }
         }
-        clean = target.without_harmonics(family, fit);
+        let next = target.without_harmonics(family, fit);
+        let settled = clean.distance(&next) < SETTLED * target.noise * target.entries() as f64;
+        clean = next;
+        if settled && turn >= SEARCH_AGAIN {
+            break;
+        }
     }
     let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
     (*fit, info.cost) = (next, report.cost);

@@ -137,6 +137,12 @@ impl Target {
         clean
     }
 
+    /// Squared distance $\sum_j |z_j - z'_j|^2$ to another target of the same frequencies.
+    pub(crate) fn distance(&self, other: &Target) -> f64 {
+        let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+        square(&self.re, &other.re) + square(&self.im, &other.im)
+    }
+
     /// Refuses a number of components that no decoder could find.
     pub fn check_components(&self, k: usize) -> Result<()> {
         let fail = |problem: String| Err(Error::Task { field: "k", problem });
