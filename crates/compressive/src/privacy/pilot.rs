@@ -3,7 +3,8 @@
 //! Declared bounds give working coordinates in which the box is [-2, 2] (one width for all columns where [`Scaling`](crate::design::Scaling) says so). What bounds cannot
 //! tell is where in the box the rows are and how wide their clusters: both are read off a small private sketch of all rows.
 //!
-//! 1. The mean of each column from the phase of one frequency of radius 1 along it, which cannot wrap in a box of half width 2.
+//! 1. The mean of each column from the phase of one frequency of radius 1 along it, which cannot wrap in a box of half width 2; under a
+//!    common scaling that holds for columns up to 1.5 times as wide as the common width, and wider ones should be declared with `--scaling columns`.
 //! 2. For k clusters of width $\sigma$ whose centres spread by $\tau$, the energy at radius R is near
 //!    $$ \mathbb E\,|z|^2 = e^{-R^2\sigma^2}\Bigl(\tfrac1k + \bigl(1 - \tfrac1k\bigr) e^{-R^2\tau^2}\Bigr), $$
 //!    fitted to the noisy energies of 60 frequencies of twelve radii, less the known variance of the noise, by maximum likelihood over a grid, with weak priors that
