@@ -3,8 +3,7 @@
 //! Declared bounds give working coordinates in which the box is [-2, 2] (one width for all columns where [`Scaling`](crate::design::Scaling) says so). What bounds cannot
 //! tell is where in the box the rows are and how wide their clusters: both are read off a small private sketch of all rows.
 //!
-//! 1. The mean of each column from the phase of one frequency of radius 1 along it, which cannot wrap in a box of half width 2; under a
-//!    common scaling that holds for columns up to 1.5 times as wide as the common width, and wider ones should be declared with `--scaling columns`.
+//! 1. The mean of each column from the phase of one frequency along it, of a radius at which the column's own box has phases of -2 to 2.
 //! 2. For k clusters of width $\sigma$ whose centres spread by $\tau$, the energy at radius R is near
 //!    $$ \mathbb E\,|z|^2 = e^{-R^2\sigma^2}\Bigl(\tfrac1k + \bigl(1 - \tfrac1k\bigr) e^{-R^2\tau^2}\Bigr), $$
 //!    fitted to the noisy energies of 60 frequencies of twelve radii, less the known variance of the noise, by maximum likelihood over a grid, with weak priors that
@@ -25,8 +24,6 @@ use crate::spec::{Bounds, SketchSpec, Source, Transform};
 const RADII: [f64; 12] = [0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 12.0, 18.0];
 /// Frequencies of each radius.
 const DIRECTIONS: usize = 5;
-/// Radius of the frequencies along the columns.
-const ALONG: f64 = 1.0;
 /// Width of the clusters, and spread of their centres, in quarters of the box where nothing else is known.
 const PRIOR: (f64, f64) = (0.25, 0.6);
 /// Standard deviation of the logarithms around them.
@@ -46,7 +43,8 @@ pub fn pilot_spec(columns: &[String], params: &DesignParams) -> Result<SketchSpe
         let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-300);
         frequencies.push(direction.iter().map(|x| radius * x / norm).collect());
     }
-    frequencies.extend((0..dim).map(|c| (0..dim).map(|i| if i == c { ALONG } else { 0.0 }).collect()));
+    let along = along(&transform, &bounds);
+    frequencies.extend((0..dim).map(|c| (0..dim).map(|i| if i == c { along[c] } else { 0.0 }).collect()));
     let size = frequencies.len();
     let law = FrequencyLaw::Explicit { frequencies };
     let spec = SketchSpec {
@@ -118,6 +116,12 @@ fn transform(columns: &[String], params: &DesignParams) -> Result<(Transform, Bo
     Ok((transform, bounds.clone()))
 }
 
+/// Radius of the frequency along each column, in working coordinates: 1 in units of a quarter of its own width.
+fn along(transform: &Transform, bounds: &Bounds) -> Vec<f64> {
+    let sides = bounds.low.iter().zip(&bounds.high).zip(&transform.spread);
+    sides.map(|((low, high), spread)| spread / (0.25 * (high - low))).collect()
+}
+
 /// What is known of the rows, in quarters of the box's width.
 struct Look {
     /// Mean of each column, from the middle of the box.
@@ -139,13 +143,16 @@ impl Look {
         let moments = pilot.moments();
         let (dim, m) = (pilot.spec().dim(), pilot.spec().size);
         let noise = moments.noise_std.powi(2) + 0.5 / moments.rows;
-        let mean = |j: usize| {
+        let spec = pilot.spec();
+        let along = spec.bounds.as_ref().map_or(vec![1.0; dim], |bounds| along(&spec.transform, bounds));
+        let mean = |c: usize| {
+            let j = m - dim + c;
             let (re, im) = (moments.mean[j], moments.mean[m + j]);
             // Shrinks towards the middle as the noise takes over.
             let square = re * re + im * im;
-            im.atan2(re) / ALONG * (1.0 - 2.0 * noise / square.max(1e-300)).max(0.0)
+            im.atan2(re) / along[c] * (1.0 - 2.0 * noise / square.max(1e-300)).max(0.0)
         };
-        let means = (m - dim..m).map(mean).collect();
+        let means = (0..dim).map(mean).collect();
         let energies: Vec<f64> = (0..RADII.len())
             .map(|r| {
                 let own = r * DIRECTIONS..(r + 1) * DIRECTIONS;

@@ -25,7 +25,10 @@ fn rows(k: usize, n: usize) -> Vec<f64> {
 }
 
 fn designed(epsilon: f64, half: f64) -> SketchSpec {
-    let params = params(6, half);
+    designed_as(epsilon, params(6, half))
+}
+
+fn designed_as(epsilon: f64, params: DesignParams) -> SketchSpec {
     let operator = pilot_spec(&columns(), &params).unwrap().build().unwrap();
     let mut sketch = Sketch::empty(&operator);
     let rows = rows(6, 50_000);
@@ -75,4 +78,14 @@ fn what_cannot_be_known_without_the_rows_is_refused() {
     }
     let quantised = DesignParams { feature: Feature::OneBit, ..params(6, 15.0) };
     assert!(design(&columns(), &quantised, None).unwrap().dither);
+}
+
+#[test]
+fn a_column_with_a_box_far_wider_than_the_others_keeps_its_mean() {
+    let mut wide = params(6, 15.0);
+    if let Some(bounds) = &mut wide.bounds {
+        (bounds.low[0], bounds.high[0]) = (-100.0, 110.0);
+    }
+    let spec = designed_as(10.0, wide);
+    assert!((spec.transform.centre[0] - 103.0).abs() < 4.0, "{:?}", spec.transform);
 }
