@@ -6,6 +6,7 @@
 //! 3. Again from other starting points, two at a time, until the residual is down to what a right model leaves, or the lowest cost was reached twice, or all
 //!    `restarts` are spent; the lowest cost is kept.
 //! 4. For mixtures, the statistically efficient [`polish`](super::polish).
+//! 5. For mixtures of a sketch that is mostly noise, components as wide as their uncertainty (file `polish/predictive.rs`).
 //!
 //! The two runs of a pair go side by side; the result does not depend on the number of threads.
 //! Cost: a run has some ten rounds of a mean-shift search and a joint descent, O(k m d) an evaluation.
@@ -16,7 +17,7 @@ use crate::decode::fit::{Fit, Problem};
 use crate::decode::greedy::Start;
 use crate::decode::info::{DecodeInfo, Stop};
 use crate::decode::noise::expected_cost;
-use crate::decode::polish::{LeastSquaresParams, PolishParams, least_squares, polish};
+use crate::decode::polish::{LeastSquaresParams, PolishParams, least_squares, polish, predictive};
 use crate::decode::search::{SearchParams, search};
 use crate::decode::split::{SplitParams, split};
 use crate::decode::target::Target;
@@ -97,6 +98,11 @@ pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
         chi_square = Some((report.chi_square.1, report.degrees)).filter(|_| report.rounds > 0);
     }
     let misfit = info.cost / expected_cost(target, &family, &fit);
+    if params.mixture && target.is_noisy() {
+        // Step 5.
+        let settings = PolishParams { threads: params.threads, ..PolishParams::default() };
+        fit = predictive(target, &family, &fit, &settings);
+    }
     Ok(AutoFit { family, fit, info, misfit, chi_square })
 }
 

@@ -27,6 +27,7 @@
 mod covariance;
 mod factor;
 mod parallel;
+mod predictive;
 mod problem;
 mod variables;
 
@@ -38,6 +39,7 @@ use crate::error::{Error, Result};
 use crate::solve::{LeastSquares, LmInfo, LmParams, StopReason, levenberg_marquardt};
 
 use covariance::covariance;
+pub(super) use predictive::predictive;
 use problem::{Part, Weighted, Weighting};
 use variables::Variables;
 
@@ -113,6 +115,23 @@ pub struct PolishInfo {
     pub stop: StopReason,
 }
 
+impl PolishInfo {
+    /// Of a polish that has not begun.
+    fn new(groups: usize, params: &PolishParams) -> PolishInfo {
+        PolishInfo {
+            rounds: 0,
+            iterations: 0,
+            matrices: 0,
+            chi_square: (f64::NAN, f64::NAN),
+            degrees: f64::NAN,
+            misfit: f64::NAN,
+            groups,
+            ridge: params.ridge,
+            stop: StopReason::BadInput,
+        }
+    }
+}
+
 /// Least squares over weights, locations and shapes from `fit`, inside the bounds. Never worse than `fit`.
 ///
 /// Cost per step: $m p^2$ multiply-adds for p = k(1 + parameters of an atom) variables, and $p^3/6$ for the step.
@@ -153,17 +172,7 @@ pub fn polish(
 ) -> Result<(Fit, PolishInfo)> {
     check(target, family, fit)?;
     let groups = groups(target, params.entries_max);
-    let mut info = PolishInfo {
-        rounds: 0,
-        iterations: 0,
-        matrices: 0,
-        chi_square: (f64::NAN, f64::NAN),
-        degrees: f64::NAN,
-        misfit: f64::NAN,
-        groups: groups.len(),
-        ridge: params.ridge,
-        stop: StopReason::BadInput,
-    };
+    let mut info = PolishInfo::new(groups.len(), params);
     let mut current = Fit { weights: fit.normalised_weights(), ..fit.clone() };
     for _ in 0..params.rounds.max(1) {
         let Some(mut problem) = weighted(target, family, &groups, &current, params, &mut info) else {

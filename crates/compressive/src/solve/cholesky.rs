@@ -15,7 +15,7 @@ const BLOCK: usize = 32;
 /// Replaces the upper triangle of the row-major `a` (n x n) by $R$.
 ///
 /// Returns false, with `a` spoilt, if a pivot is not above `relative_floor` times its diagonal entry (or is NaN).
-pub(super) fn factor(a: &mut [f64], n: usize, relative_floor: f64) -> bool {
+pub(crate) fn factor(a: &mut [f64], n: usize, relative_floor: f64) -> bool {
     debug_assert_eq!(a.len(), n * n);
     let floors: Vec<f64> = (0..n).map(|i| relative_floor * a[i * n + i]).collect();
     for start in (0..n).step_by(BLOCK) {
@@ -95,7 +95,7 @@ fn update_pair(upper: &mut [f64], lower: &mut [f64], p: [&[f64]; 4]) {
 }
 
 /// Solves $R^\top R x = b$ in place. Cost: $n^2$ multiply-adds.
-pub(super) fn solve(r: &[f64], n: usize, b: &mut [f64]) {
+pub(crate) fn solve(r: &[f64], n: usize, b: &mut [f64]) {
     for i in 0..n {
         let row = &r[i * n..(i + 1) * n];
         b[i] /= row[i];

@@ -12,7 +12,7 @@
 //!
 //! Only the IEEE operations and the square root are used, in a fixed order, so that the same problem takes the same steps on every machine.
 
-mod cholesky;
+pub(crate) mod cholesky;
 mod golden;
 mod lbfgs;
 mod levenberg;

@@ -5,7 +5,7 @@ use crate::atom::Shape;
 use crate::linear::dot;
 use crate::random::{Purpose, Stream};
 
-const DIM: usize = 2;
+pub(super) const DIM: usize = 2;
 const K: usize = 3;
 
 fn shapes() -> Vec<Shape> {
@@ -28,7 +28,7 @@ fn mixture(family: &Gaussian, stream: &mut Stream) -> Fit {
 }
 
 /// A target that holds the exact sketch of a mixture, dithered, at m normal frequencies; and the family and the mixture.
-fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian, Fit) {
+pub(super) fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian, Fit) {
     let mut stream = Stream::new(11, Purpose::PilotMixture, 7);
     let frequencies: Vec<f64> = (0..m * DIM).map(|_| 1.2 * stream.normal()).collect();
     let dither: Vec<f64> = (0..m).map(|_| 6.0 * stream.uniform()).collect();
