@@ -211,9 +211,9 @@ def structured_signs(spec, block, width):
     return [stream.sign() for _ in range(3 * width)]
 
 
-def structured_gain(spec, j, width):
+def structured_gain(spec, j, width, turn=TAU):
     """Factor of entry j of the Hadamard product, in turns, to be rounded to f32."""
     dim, stream = len(spec["columns"]), Stream(spec["seed"], FREQUENCY, j)
     radius = draw_radius(stream, spec["law"]["name"], dim)
     radius = norm([stream.normal() for _ in range(dim)]) if radius is None else radius
-    return (radius / spec["scale"]) / (TAU * (width * math.sqrt(dim)))
+    return (radius / spec["scale"]) / (turn * (width * math.sqrt(dim)))

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 from format_frequencies import dense_turns, dither, structured_gain, structured_signs
+from format_quadratic import half_scaled, projections
 
 f32 = np.float32
 UNIT = 2**24
@@ -66,6 +67,11 @@ def ordered(fields, *names):
     return {name: floats(fields[name]) for name in names if name in fields}
 
 
+def canonical_feature(feature):
+    """`complex` is written only where it is true."""
+    return ordered(feature, "name", "table") | ({"complex": True} if feature.get("complex") else {})
+
+
 def canonical_spec(spec):
     """The canonical form, whatever order of fields and spelling of numbers the spec came in."""
     law, bounds = spec["law"], spec.get("bounds")
@@ -83,7 +89,7 @@ def canonical_spec(spec):
         "scale": floats(spec["scale"]),
         "size": spec["size"],
         "structured": spec["structured"],
-        "feature": ordered(spec["feature"], "name", "table"),
+        "feature": canonical_feature(spec["feature"]),
         "dither": spec["dither"],
         "seed": spec["seed"],
     } | source)
@@ -143,7 +149,9 @@ def hadamard_product(signs, x):
 
 def dense_phases(spec, u, start):
     """Phases of independent frequencies: one fma for each column, in order."""
-    turns = np.array([dense_turns(spec, j) for j in range(spec["size"])]).astype(f32)
+    quadratic = spec["feature"]["name"] == "quadratic"
+    turns = half_scaled(spec) if quadratic else [dense_turns(spec, j) for j in range(spec["size"])]
+    turns = np.array(turns).astype(f32)
     h = np.tile(start, (len(u), 1))
     for c in range(u.shape[1]):
         h = fma(u[:, c : c + 1], f32(2) * turns[:, c], h)
@@ -152,19 +160,21 @@ def dense_phases(spec, u, start):
 
 def structured_phases(spec, u, start):
     """Phases of blocks of frequencies, each the Hadamard product of the padded row."""
-    m, dim = spec["size"], u.shape[1]
+    m, dim = projections(spec), u.shape[1]
     width = max(16, 1 << (dim - 1).bit_length())
     padded = np.pad(u, ((0, 0), (0, width - dim)))
     blocks = range(-(-m // width))
     signs = [np.array(structured_signs(spec, b, width), f32).reshape(3, width) for b in blocks]
     y = np.hstack([hadamard_product(s, padded) for s in signs])[:, :m]
-    gains = np.array([structured_gain(spec, j, width) for j in range(m)]).astype(f32)
+    quadratic = spec["feature"]["name"] == "quadratic"
+    gains = np.ravel(half_scaled(spec)) if quadratic else [structured_gain(spec, j, width) for j in range(m)]
+    gains = np.array(gains).astype(f32)
     return fma(f32(2) * gains, y, start)
 
 
 def phases(spec, u):
     """Phases in half turns, (n, m), of working coordinates (n, d)."""
-    start = f32(2) * np.array([dither(spec, j) for j in range(spec["size"])]).astype(f32)
+    start = f32(2) * np.array([dither(spec, j) for j in range(projections(spec))]).astype(f32)
     if spec["feature"]["name"] == "one-bit":
         start = start - f32(0.25)
     return structured_phases(spec, u, start) if spec["structured"] else dense_phases(spec, u, start)
@@ -220,10 +230,20 @@ def cosine(h):
     return fourier(h)[:1]
 
 
+def quadratic(h, parts):
+    """The squares, of complex directions in pairs, and the values themselves (of the real parts)."""
+    t = np.clip(h, f32(-1), f32(1))
+    value = t * f32(UNIT)
+    squares = np.rint(value * t).astype(np.int64).reshape(len(h), parts, -1).sum(axis=1)
+    return squares, value[:, : squares.shape[1]]
+
+
 def features(feature, h):
     """The integers of every row, (n, m) for `cosine` and (n, 2 m) otherwise."""
     if feature["name"] == "periodic":
         blocks = periodic(h, feature["table"])
+    elif feature["name"] == "quadratic":
+        blocks = quadratic(h, 2 if feature.get("complex") else 1)
     else:
         blocks = {"fourier": fourier, "cosine": cosine, "one-bit": one_bit, "sawtooth": sawtooth}[feature["name"]](h)
     return np.rint(np.hstack(blocks)).astype(np.int64)
@@ -231,6 +251,8 @@ def features(feature, h):
 
 def counts_and_sums(spec, rows, weights=None):
     """Row count, total weight and sums. Python's integers: a product of weight and feature has up to 76 bits."""
+    if spec["feature"]["name"] == "quadratic":
+        rows = np.minimum(np.maximum(rows, spec["bounds"]["low"]), spec["bounds"]["high"])
     q = features(spec["feature"], phases(spec, working(spec["transform"], rows))).tolist()
     weights = [1.0] * len(q) if weights is None else [float(w) for w in weights]
     units = [round(w * UNIT) for w in weights]

@@ -112,6 +112,34 @@ def test_wide_structured_blocks_are_rebuilt(program, tmp_path, dim):
     check(program, tmp_path, small_spec(dim, structured=True, law={"name": "folded-gaussian"}), small_rows(dim, 8))
 
 
+def quadratic_spec(dim=3, whiten=None, **fields):
+    """A box that is neither a cube nor about the centre; one column of it is a point."""
+    bounds = {"low": [-1.0 - c for c in range(dim)], "high": [2.5 + 0.1 * c for c in range(dim)]}
+    bounds["low"][-1] = bounds["high"][-1]
+    spec = small_spec(dim, bounds=bounds, dither=False, feature={"name": "quadratic"})
+    spec["transform"]["whiten"] = whiten
+    return spec | fields
+
+
+@pytest.mark.parametrize("structured", [False, True], ids=["dense", "structured"])
+@pytest.mark.parametrize("complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_quadratic_features_are_rebuilt(program, tmp_path, structured, complex, weights):
+    feature = {"name": "quadratic", "complex": True} if complex else {"name": "quadratic"}
+    matrix = [[1.0, 0.25, -0.5], [5.0, -9.0, 0.1], [0, 1e-3, 1 / 3]]
+    for whiten in (None, matrix):
+        spec = quadratic_spec(whiten=whiten, structured=structured, feature=feature)
+        check(program, tmp_path, spec, small_rows(), weights)
+
+
+def test_wide_quadratic_features_are_rebuilt(program, tmp_path):
+    check(program, tmp_path, quadratic_spec(70, structured=True), small_rows(70, 8))
+
+
+def test_complex_false_is_not_written(program, tmp_path):
+    check(program, tmp_path, quadratic_spec(feature={"complex": False, "name": "quadratic"}), small_rows())
+
+
 @pytest.mark.parametrize("source", [{"name": "bounds"}, {"epsilon": 1e-5, "name": "private"}], ids=["bounds", "private"])
 def test_private_files_are_rebuilt_from_their_parts(program, tmp_path, source):
     spec = small_spec(source=source)

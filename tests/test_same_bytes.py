@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from conftest import COLUMNS, ROOT, write_csv
 
-FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic"]
+FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic", "quadratic", "quadratic-complex"]
 
 
 def sha(path):
@@ -28,7 +28,10 @@ def spec(request, program, tmp_path, rows):
     write_csv(tmp_path / "rows.csv", rows)
     (tmp_path / "table.json").write_text(json.dumps([1.0, 0.5, -0.25, -1.0, 0.0]))
     table = ["--table", "table.json"] if feature == "periodic" else []
-    program("design", "rows.csv", "-o", "spec.json", "--feature", feature, "--size", 50, "--structured",
+    named = ["--feature", feature]
+    if feature.startswith("quadratic"):
+        named = ["--task", "pca", "-k", 2, *(["--complex"] if feature.endswith("complex") else [])]
+    program("design", "rows.csv", "-o", "spec.json", *named, "--size", 50, "--structured",
             str(structured).lower(), *table)
     return tmp_path / "spec.json"
 
@@ -143,7 +146,7 @@ def test_golden_files_are_reproduced(program, tmp_path):
     golden = ROOT / "testdata" / "golden"
     pinned = dict(line.split()[::-1] for line in (golden / "SHA256SUMS").read_text().splitlines())
     specs = sorted(golden.glob("*.json"))
-    assert len(specs) == 8 and len(pinned) == 8
+    assert len(specs) == 9 and len(pinned) == 9
     for spec in specs:
         rows = golden / ("wide.csv" if spec.stem == "wide" else "rows.csv")
         program("sketch", rows, "--spec", spec, "-o", "out.sketch")

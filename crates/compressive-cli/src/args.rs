@@ -3,6 +3,7 @@
 mod learn;
 mod make;
 mod private;
+mod project;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ pub use learn::{
 };
 pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
+pub use project::{PcaArgs, TransformArgs};
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
 #[derive(Parser)]
@@ -45,14 +47,18 @@ pub enum Command {
     Plan(PlanArgs),
     /// Create or show a ledger of the privacy budget spent on a data set
     Ledger(LedgerArgs),
-    /// Learn clusters or a mixture from a sketch
+    /// Learn clusters, a mixture or principal components from a sketch
     Fit(FitArgs),
     /// Cluster a table in one go: sketch every row, then learn k centres from the sketch
     Kmeans(KmeansArgs),
     /// Model a table as a mixture of Gaussians in one go
     Gmm(GmmArgs),
+    /// Find the principal components of a table in one go
+    Pca(PcaArgs),
     /// Give each row of a table its cluster or component
     Predict(PredictArgs),
+    /// Write the coordinates of each row of a table along the principal components of a model
+    Transform(TransformArgs),
     /// Measure how well a model describes a table
     Score(ScoreArgs),
     /// Tell why a model is not good enough: the sketch, its scale, or the search
@@ -115,7 +121,7 @@ pub struct PurposeArgs {
 #[command(next_help_heading = "Recipe")]
 #[group(id = "design", multiple = true)]
 pub struct RecipeArgs {
-    /// Number of frequencies m [default: 10 per parameter of the task up to 1000, then 5]
+    /// Number of frequencies m [default: 10 per parameter of the task up to 1000, then 5; 4 for pca]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
     /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture [default: adapted-radius]
@@ -124,25 +130,28 @@ pub struct RecipeArgs {
     /// Scale of the law: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
     #[arg(long, value_name = "RULE")]
     pub scale: Option<ScaleRule>,
-    /// The feature that is summed [default: fourier]
+    /// The feature that is summed [default: fourier, or quadratic for pca]
     #[arg(long, value_enum)]
     pub feature: Option<FeatureArg>,
+    /// Complex directions, for the feature quadratic
+    #[arg(long)]
+    pub complex: bool,
     /// JSON array with one period of the feature, for --feature periodic
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Add a random phase to each frequency [default: yes, except for fourier]
+    /// Add a random phase to each frequency [default: yes, except for fourier and quadratic]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub dither: Option<bool>,
     /// Remove correlations between the columns, too
     #[arg(long)]
     pub whiten: bool,
-    /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
+    /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for pca, and for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
     #[arg(long, value_name = "HOW")]
     pub scaling: Option<Scaling>,
     /// Fast structured frequencies [default: where they win, from about 45 columns on]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub structured: Option<bool>,
-    /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the sample's range]
+    /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
     pub bounds: Vec<String>,
     /// Rows sampled to choose the recipe [default: 10000]
@@ -311,6 +320,8 @@ pub enum TaskArg {
     Kmeans,
     /// A mixture of k Gaussians
     Gmm,
+    /// k principal components
+    Pca,
 }
 
 impl From<TaskArg> for Task {
@@ -318,6 +329,7 @@ impl From<TaskArg> for Task {
         match task {
             TaskArg::Kmeans => Task::Kmeans,
             TaskArg::Gmm => Task::Gmm,
+            TaskArg::Pca => Task::Pca,
         }
     }
 }
@@ -334,6 +346,8 @@ pub enum FeatureArg {
     Cosine,
     /// Any periodic function, given by --table
     Periodic,
+    /// Squares of projections, for principal components
+    Quadratic,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {

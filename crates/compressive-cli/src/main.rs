@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         Command::Fit(args) => commands::fit::run(args),
         Command::Kmeans(args) => commands::oneliner::kmeans(args),
         Command::Gmm(args) => commands::oneliner::gmm(args),
+        Command::Pca(args) => commands::oneliner::pca(args),
+        Command::Transform(args) => commands::transform::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Score(args) => commands::score::run(args),
         Command::Diagnose(args) => commands::diagnose::run(args),

@@ -32,9 +32,7 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
         text.push_str(&candidates(&learned.candidates, model.k, operator.sketch_len()));
     }
     text.push_str(&components(model));
-    if let Some(origin) = origin {
-        text.push_str(&misfit(origin.misfit));
-    }
+    text.push_str(&quality(model));
     text
 }
 
@@ -42,6 +40,7 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
 pub fn named(model: &Model) -> String {
     match &model.content {
         Content::Kmeans { .. } => count(model.k as u64, "cluster"),
+        Content::Pca { .. } => count(model.k as u64, "principal component"),
         Content::Gmm { covariances, .. } => {
             let kind = match (&model.origin, covariances) {
                 (Some(origin), _) => origin.covariance.as_str(),
@@ -55,12 +54,15 @@ pub fn named(model: &Model) -> String {
 
 /// The components as a table: weight, then location, then standard deviation in parentheses for a mixture.
 pub fn components(model: &Model) -> String {
+    if let Content::Pca { .. } = model.content {
+        return principal(model);
+    }
     let shown = model.dim().min(COLUMNS_SHOWN);
     let more = if model.dim() > shown { "  ..." } else { "" };
     let cell = |l: usize, c: usize| {
         let location = number(model.locations()[l][c]);
         let variance = match &model.content {
-            Content::Kmeans { .. } => return location,
+            Content::Kmeans { .. } | Content::Pca { .. } => return location,
             Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
             Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
         };
@@ -74,14 +76,7 @@ pub fn components(model: &Model) -> String {
         row.extend((0..shown).map(|c| cell(l, c)));
         table.push(row);
     }
-    let widths: Vec<usize> =
-        (0..shown + 2).map(|c| table.iter().map(|row| row[c].chars().count()).max().unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &table {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
-        text.push_str(&format!("{}{more}\n", cells.join("  ")));
-    }
+    let mut text = aligned(&table, more);
     if model.k > k || model.dim() > shown {
         let what = format!("{} of {} components, {shown} of {} columns", k, model.k, model.dim());
         text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
@@ -89,8 +84,68 @@ pub fn components(model: &Model) -> String {
     text
 }
 
+/// A table with its columns aligned to the right, and `more` at the end of each line.
+fn aligned(table: &[Vec<String>], more: &str) -> String {
+    let columns = table.first().map_or(0, Vec::len);
+    let widths: Vec<usize> =
+        (0..columns).map(|c| table.iter().map(|row| row[c].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in table {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}")).collect();
+        text.push_str(&format!("{}{more}\n", cells.join("  ")));
+    }
+    text
+}
+
+/// Principal components as a table: variance, its share of the total, and the entries of the columns; then what they explain together.
+fn principal(model: &Model) -> String {
+    let Content::Pca { components, explained_variance, total_variance, noise_variance, scale, .. } =
+        &model.content
+    else {
+        return String::new();
+    };
+    let share = |variance: f64| 100.0 * variance / total_variance.max(f64::MIN_POSITIVE);
+    let (k, shown) = (model.k.min(COMPONENTS_SHOWN), model.dim().min(COLUMNS_SHOWN));
+    let more = if model.dim() > shown { "  ..." } else { "" };
+    let mut table = vec![["", "variance", "share"].map(String::from).to_vec()];
+    table[0].extend(model.columns[..shown].iter().cloned());
+    for (l, (component, variance)) in components.iter().zip(explained_variance).enumerate().take(k) {
+        let mut row = vec![format!("pc{}", l + 1), number(*variance), format!("{:.2}%", share(*variance))];
+        row.extend(component[..shown].iter().map(|x| format!("{x:.3}")));
+        table.push(row);
+    }
+    let mut text = aligned(&table, more);
+    if model.k > k || model.dim() > shown {
+        let what = format!("{k} of {} components, {shown} of {} columns", model.k, model.dim());
+        text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
+    }
+    text.push_str(&format!(
+        "{} {:.2}% of the variance {}; {} is left in each other direction\n",
+        if model.k == 1 { "it explains" } else { "together they explain" },
+        share(explained_variance.iter().sum()),
+        number(*total_variance),
+        number(*noise_variance),
+    ));
+    if scale.is_some() {
+        text.push_str("columns were divided by their spreads first (`scale` in the model): components and variances are in these units\n");
+    }
+    text
+}
+
 /// How well the model explains the sketch.
-pub fn misfit(misfit: f64) -> String {
+pub fn quality(model: &Model) -> String {
+    let Some(origin) = &model.origin else { return String::new() };
+    match model.content {
+        Content::Kmeans { .. } | Content::Gmm { .. } => misfit(origin.misfit),
+        Content::Pca { .. } => {
+            let residual = (origin.misfit * 2.0 / origin.rows.max(1) as f64).sqrt();
+            format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)
+        }
+    }
+}
+
+fn misfit(misfit: f64) -> String {
     if misfit <= EXPLAINED {
         return format!(
             "misfit {}: the model explains the sketch to within its sampling noise\n",

@@ -56,7 +56,7 @@ use std::time::Instant;
 
 const SHAPES: [(usize, usize); 6] =
     [(2, 1000), (10, 1000), (20, 2000), (100, 2000), (784, 4000), (2000, 4000)];
-const WAVES: [Wave; 4] = [Wave::Fourier, Wave::Cosine, Wave::OneBit, Wave::Sawtooth];
+const WAVES: [Wave; 5] = [Wave::Fourier, Wave::Cosine, Wave::OneBit, Wave::Sawtooth, Wave::Quadratic];
 
 /// Dimensions around the one from which structured frequencies win.
 const CROSSOVER: [usize; 8] = [10, 16, 24, 32, 40, 48, 64, 96];

@@ -2,7 +2,7 @@
 //! rows.
 //!
 //! For rows x_i in R^d and frequencies omega_j, phases t_ij = omega_j^T x_i / (2 pi) + xi_j (in turns), and a
-//! periodic feature f with values in [-1, 1], [`accumulate`] adds
+//! feature f with values in [-1, 1] (periodic, or the square of a projection), [`accumulate`] adds
 //!
 //! $$ s_j \mathrel{+}= \sum_i q_{ij}, \qquad q_{ij} = \mathrm{round}(2^{24} f(t_{ij})) $$
 //!

@@ -1,4 +1,4 @@
-//! The periodic features, on phases in half turns.
+//! The periodic features, on phases in half turns, and the quadratic one, on projections.
 //!
 //! With the phase h = omega^T x / pi + dither in half turns, k the integer nearest to h and v = h - k in
 //! [-1/2, 1/2] (an exact subtraction):
@@ -9,12 +9,14 @@
 //! | Cosine | as above | none |
 //! | OneBit | sign cos(pi h) | sign sin(pi h) |
 //! | Sawtooth | 2 wrap(r + 1/4) | 2 r, with r = wrap(h / 2), wrap(u) = u - round(u) |
+//! | Quadratic | t^2 | t, with t = h clamped to [-1, 1] |
 //!
 //! times 2^24 and rounded to an integer. C and S are polynomials of degree 5 and 4 with coefficients in
 //! `f32`, chosen so that no value leaves [-2^24, 2^24]; over all v their error against the exact functions,
 //! roundings and all, is below 1.5e-7 and its mean below 4e-9 (test `every_phase_stays_in_range_and_close`).
 //!
-//! Cost per vector, projection apart: 21 operations for Fourier, 3 for OneBit, 10 for Sawtooth.
+//! Cost per vector, projection apart: 21 operations for Fourier, 3 for OneBit, 10 for Sawtooth, 8 for
+//! Quadratic.
 
 use crate::simd::Simd;
 
@@ -24,7 +26,7 @@ pub(crate) const PANEL: usize = 16;
 /// Rows whose features may be added in 32 bits: 127 * 2^24 < 2^31; 126 is a multiple of every tile height.
 pub(crate) const ROWS_MAX: usize = 126;
 
-/// A periodic feature map of the phase omega^T x + dither.
+/// A feature map of the phase omega^T x + dither, in half turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wave {
     /// cos and sin: the complex exponential of \[KTTG17\] and \[KBGP18\].
@@ -36,17 +38,21 @@ pub enum Wave {
     /// The normalised modulo map of \[Sch21\] and the same a quarter of a turn ahead. First harmonic: gain
     /// 2/pi.
     Sawtooth,
+    /// The square of the phase and the phase itself, clamped to [-1, 1] half turns: the random second moments of
+    /// \[GBKT17\] section 3, and first moments beside them. Not periodic.
+    Quadratic,
 }
 
 impl Wave {
     /// All waves, in the order of their numbers.
-    pub(crate) const ALL: [Wave; 4] = [Wave::Fourier, Wave::Cosine, Wave::OneBit, Wave::Sawtooth];
+    pub(crate) const ALL: [Wave; 5] =
+        [Wave::Fourier, Wave::Cosine, Wave::OneBit, Wave::Sawtooth, Wave::Quadratic];
 
     /// Number of blocks of m entries: 2 (a cosine-like block, then a sine-like block), or 1 for `Cosine`.
     pub fn blocks(self) -> usize {
         match self {
             Wave::Cosine => 1,
-            Wave::Fourier | Wave::OneBit | Wave::Sawtooth => 2,
+            Wave::Fourier | Wave::OneBit | Wave::Sawtooth | Wave::Quadratic => 2,
         }
     }
 
@@ -56,7 +62,7 @@ impl Wave {
         match self {
             Wave::Fourier => (23_726_568, 281_475_055_621_345),
             Wave::Cosine => (1 << 24, 1 << 48),
-            Wave::OneBit => (1 << 25, 1 << 49),
+            Wave::OneBit | Wave::Quadratic => (1 << 25, 1 << 49),
             Wave::Sawtooth => (3 << 23, 5 << 46),
         }
     }
@@ -79,6 +85,9 @@ pub(crate) const ONE_BIT_SHIFT: f32 = 0.25;
 
 /// 2^25: grid steps of a turn of the sawtooth.
 const TURN: f32 = 33_554_432.0;
+
+/// 2^24: grid steps of the unit.
+const UNIT: f32 = 16_777_216.0;
 
 /// One wave's arithmetic.
 pub(crate) trait Shape {
@@ -172,6 +181,23 @@ impl Shape for Sawtooth {
             let sin = simd.to_int(simd.mul(r, simd.splat(TURN)));
             sums[0] = simd.add_int(sums[0], simd.advance_quarter(sin));
             sums[1] = simd.add_int(sums[1], sin);
+        }
+    }
+}
+
+/// The square and the value itself.
+pub(crate) struct Quadratic;
+
+impl Shape for Quadratic {
+    #[inline(always)]
+    fn step<S: Simd, const K: usize>(simd: S, h: [S::F; K], sums: &mut [S::I; 2]) {
+        for h in h {
+            let t = simd.clamp_unit(h);
+            // A power of two: the value on the grid is exact, and the square is rounded once before it becomes
+            // an integer.
+            let on_grid = simd.mul(t, simd.splat(UNIT));
+            sums[0] = simd.add_int(sums[0], simd.to_int(simd.mul(on_grid, t)));
+            sums[1] = simd.add_int(sums[1], simd.to_int(on_grid));
         }
     }
 }

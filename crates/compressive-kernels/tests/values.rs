@@ -19,10 +19,13 @@ fn evaluate(p: &Projection, wave: Wave, rows: &[f32]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Calls `test(wave, phase in turns, cosine-like value, sine-like value)` for many rows, both projections.
-fn for_each_feature(wave: Wave, mut test: impl FnMut(f64, f64, f64)) {
-    let rows = Uniform(77).many(400 * 5, 4.0);
+fn for_each_feature(wave: Wave, test: impl FnMut(f64, f64, f64)) {
+    for_each_feature_of(wave, &Uniform(77).many(400 * 5, 4.0), test);
+}
+
+fn for_each_feature_of(wave: Wave, rows: &[f32], mut test: impl FnMut(f64, f64, f64)) {
     for p in projections(5, 50, 1) {
-        let (q, t) = evaluate(&p, wave, &rows);
+        let (q, t) = evaluate(&p, wave, rows);
         for (features, phases) in q.chunks_exact(wave.blocks() * 50).zip(t.chunks_exact(50)) {
             for (j, &phase) in phases.iter().enumerate() {
                 test(phase, features[j], if wave.blocks() == 2 { features[50 + j] } else { 0.0 });
@@ -73,6 +76,19 @@ fn sawtooth_features_are_the_wrapped_phase_and_its_quarter_advance() {
         let ahead = 2.0 * wrap(t + 0.25);
         assert!((cos - ahead).abs() <= 0.5 / ONE || (cos.abs() - 1.0).abs() < 1e-6, "at {t}: {cos}");
     });
+}
+
+#[test]
+fn quadratic_features_are_the_square_and_the_value_of_twice_the_phase_clamped() {
+    let mut inside = 0;
+    for_each_feature_of(Wave::Quadratic, &Uniform(78).many(400 * 5, 0.4), |t, square, value| {
+        inside += u32::from(t.abs() < 0.5);
+        let exact = (2.0 * t).clamp(-1.0, 1.0);
+        assert!((value - exact).abs() <= 0.5 / ONE, "at {t}: {value}");
+        // Half a step for the integer and, near 1, half a step for the f32 before it.
+        assert!((square - exact * exact).abs() <= 1.0 / ONE, "at {t}: {square}");
+    });
+    assert!((10_000..39_000).contains(&inside), "{inside} of 40000 values inside");
 }
 
 #[test]

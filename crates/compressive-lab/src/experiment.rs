@@ -23,6 +23,7 @@ mod mixture_table;
 mod mixtures;
 mod non_isotropic;
 mod one_bit;
+mod pca;
 mod phase_mixture;
 mod phase_one_bit;
 mod private_kmeans;
@@ -109,6 +110,7 @@ pub fn all() -> &'static [Experiment] {
         private_kmeans::EXPERIMENT,
         private_mixture::EXPERIMENT,
         audit::EXPERIMENT,
+        pca::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

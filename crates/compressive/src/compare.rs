@@ -44,6 +44,12 @@ const PAIR_FREQUENCIES: usize = 500;
 pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comparison> {
     a.check_spec(b.spec(), b.fingerprint())?;
     a.check_spec(operator.spec(), operator.fingerprint())?;
+    if !operator.spec().feature.is_periodic() {
+        return Err(Error::Task {
+            field: "feature",
+            problem: "sketches of the feature `quadratic` hold first and second moments only, and the test for a difference is made for periodic features; sketch both tables with `--feature fourier` to compare them".into(),
+        });
+    }
     for sketch in [a, b] {
         if sketch.rows() < 2 {
             return Err(Error::TooFewRows { what: "comparing sketches", rows: sketch.rows(), needed: 2 });

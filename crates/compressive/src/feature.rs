@@ -1,6 +1,6 @@
-//! The periodic features: what becomes of a phase before it is summed.
+//! The features: what becomes of a phase, or of a projection, before it is summed.
 //!
-//! A feature is a real $2\pi$-periodic function $f$ with values in $[-1, 1]$. For every phase $t$ the sketch holds $f(t)$ in its first
+//! A periodic feature is a real $2\pi$-periodic function $f$ with values in $[-1, 1]$. For every phase $t$ the sketch holds $f(t)$ in its first
 //! block and $f(t - \pi/2)$ in its second (`cosine` has the first block only), so that for $f = \cos$ they are $\cos t$ and $\sin t$.
 //!
 //! | name | $f(t)$ | gain |
@@ -10,6 +10,9 @@
 //! | `sawtooth` | $\operatorname{mod}(t - \pi/2)$, $\operatorname{mod}(t) = 2\,\mathrm{frac}(t / 2\pi) - 1$ | $2/\pi$ |
 //! | `cosine` | $\cos t$, first block only | 1 |
 //! | `periodic` | a table, linear in between | computed |
+//!
+//! The feature `quadratic` is not periodic: of the projection $t = \omega^\top u$, scaled to $[-1, 1]$ over the data box, the sketch holds $t^2$ in its first block and $t$ in
+//! its second, the random second and first moments of \[GBKT17\] section 3, from which principal components are learned.
 //!
 //! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
 //! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2):
@@ -21,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The periodic function applied to every phase. See the module's table.
+/// The function applied to every phase. See the module's table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Feature {
@@ -38,6 +41,12 @@ pub enum Feature {
         /// The L values of one period, each in [-1, 1].
         table: Vec<f64>,
     },
+    /// The square of the projection, and the projection itself: for principal components.
+    Quadratic {
+        /// Complex directions: the first block holds $|\omega^H u|^2$, the second the real part's projection.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        complex: bool,
+    },
 }
 
 /// The smooth feature that stands for another one in learning, see [`Feature::surrogate`].
@@ -52,7 +61,7 @@ pub struct Surrogate {
 }
 
 impl Feature {
-    /// Every feature without parameters, for tests and help texts.
+    /// Every periodic feature without parameters, for tests and help texts.
     pub const ALL: [Feature; 4] = [Feature::Fourier, Feature::OneBit, Feature::Sawtooth, Feature::Cosine];
 
     /// The stable name used in files and on the command line.
@@ -63,7 +72,18 @@ impl Feature {
             Feature::Sawtooth => "sawtooth",
             Feature::Cosine => "cosine",
             Feature::Periodic { .. } => "periodic",
+            Feature::Quadratic { .. } => "quadratic",
         }
+    }
+
+    /// Whether the feature is a function of the phase modulo $2\pi$; all are but `quadratic`.
+    pub fn is_periodic(&self) -> bool {
+        !matches!(self, Feature::Quadratic { .. })
+    }
+
+    /// Real projections behind one entry of the first block: 2 for complex directions, else 1.
+    pub fn parts(&self) -> usize {
+        if *self == (Feature::Quadratic { complex: true }) { 2 } else { 1 }
     }
 
     /// Blocks of m entries in the sketch: 2, or 1 for `cosine`.
@@ -71,7 +91,7 @@ impl Feature {
         if *self == Feature::Cosine { 1 } else { 2 }
     }
 
-    /// $f(t)$ in double precision, t in radians.
+    /// $f(t)$ in double precision, t in radians; for `quadratic` $t^2$ of a projection t.
     pub fn value(&self, t: f64) -> f64 {
         match self {
             Feature::Fourier | Feature::Cosine => t.cos(),
@@ -85,10 +105,11 @@ impl Feature {
             }
             Feature::Sawtooth => 2.0 * fraction(t / TAU - 0.25) - 1.0,
             Feature::Periodic { table } => interpolate(table, fraction(t / TAU)),
+            Feature::Quadratic { .. } => t * t,
         }
     }
 
-    /// $f'(t)$, t in radians; at a jump, the derivative beside it.
+    /// $f'(t)$, t in radians; at a jump, the derivative beside it. For `quadratic` $2t$.
     pub fn derivative(&self, t: f64) -> f64 {
         match self {
             Feature::Fourier | Feature::Cosine => -t.sin(),
@@ -99,13 +120,14 @@ impl Feature {
                 let i = ((fraction(t / TAU) * n as f64) as usize).min(n - 1);
                 (table[(i + 1) % n] - table[i]) * n as f64 / TAU
             }
+            Feature::Quadratic { .. } => 2.0 * t,
         }
     }
 
     /// The smooth feature to learn with, and the gain and angle that bring a sketch made with `self` to it.
     ///
     /// For a table of L values the coefficient is that of the piecewise linear function,
-    /// $F_1 = \tfrac1L \sum_i v_i e^{-2\pi i\,i/L} \cdot \operatorname{sinc}^2(\pi / L)$. Cost: O(L).
+    /// $F_1 = \tfrac1L \sum_i v_i e^{-2\pi i\,i/L} \cdot \operatorname{sinc}^2(\pi / L)$. Cost: O(L). `quadratic` is smooth and stands for itself.
     pub fn surrogate(&self) -> Surrogate {
         let fourier = |gain| Surrogate { feature: Feature::Fourier, gain, angle: 0.0 };
         match self {
@@ -117,13 +139,14 @@ impl Feature {
                 let (re, im) = first_harmonic(table);
                 Surrogate { gain: 2.0 * re.hypot(im), angle: im.atan2(re), feature: Feature::Fourier }
             }
+            Feature::Quadratic { .. } => Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 },
         }
     }
 
     /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
     /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without a second block.
     pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
-        if matches!(self, Feature::Fourier | Feature::Cosine) {
+        if matches!(self, Feature::Fourier | Feature::Cosine | Feature::Quadratic { .. }) {
             return Vec::new();
         }
         const POINTS: usize = 1 << 14;
@@ -155,11 +178,11 @@ impl Feature {
             .collect()
     }
 
-    /// $\tfrac1{2\pi}\int f^2$: the mean square of an entry over a uniform phase.
+    /// $\tfrac1{2\pi}\int f^2$: the mean square of an entry over a uniform phase. For `quadratic` there is no such number; 1 is the largest possible square.
     pub fn mean_square(&self) -> f64 {
         match self {
             Feature::Fourier | Feature::Cosine => 0.5,
-            Feature::OneBit => 1.0,
+            Feature::OneBit | Feature::Quadratic { .. } => 1.0,
             Feature::Sawtooth => 1.0 / 3.0,
             Feature::Periodic { table } => {
                 let next = table.iter().cycle().skip(1);

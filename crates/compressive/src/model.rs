@@ -9,6 +9,7 @@
 //! ```
 
 mod predict;
+mod project;
 mod units;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::decode::DecodeInfo;
 use crate::error::{Error, Result};
 
 pub use predict::{Predictor, Scores, Wanted};
+pub use project::Projector;
 pub(crate) use units::{Working, to_working};
 
 /// The newest model format this version reads and writes.
@@ -58,6 +60,22 @@ pub enum Content {
         means: Vec<Vec<f64>>,
         /// Of each component.
         covariances: Covariances,
+    },
+    /// k principal components.
+    Pca {
+        /// The mean of the rows, d numbers.
+        mean: Vec<f64>,
+        /// k rows of d, orthonormal, the largest entry of each positive; the one that explains most first.
+        components: Vec<Vec<f64>>,
+        /// Variance of the rows along each component (divisor n).
+        explained_variance: Vec<f64>,
+        /// Mean variance of the directions beside the components.
+        noise_variance: f64,
+        /// Sum of the variances of all columns.
+        total_variance: f64,
+        /// What columns are divided by before they are projected, if they were scaled one by one; components and variances are then in these units.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scale: Option<Vec<f64>>,
     },
 }
 
@@ -119,21 +137,24 @@ impl Model {
         match self.content {
             Content::Kmeans { .. } => "kmeans",
             Content::Gmm { .. } => "gmm",
+            Content::Pca { .. } => "pca",
         }
     }
 
-    /// Centres or means, k rows of d.
+    /// Centres or means, k rows of d; none for principal components.
     pub fn locations(&self) -> &[Vec<f64>] {
         match &self.content {
             Content::Kmeans { centers, .. } => centers,
             Content::Gmm { means, .. } => means,
+            Content::Pca { .. } => &[],
         }
     }
 
-    /// Weights of the components.
+    /// Weights of the components; none for principal components.
     pub fn weights(&self) -> &[f64] {
         match &self.content {
             Content::Kmeans { weights, .. } | Content::Gmm { weights, .. } => weights,
+            Content::Pca { .. } => &[],
         }
     }
 
@@ -150,6 +171,7 @@ impl Model {
         let name = match self.content {
             Content::Kmeans { .. } => "centers",
             Content::Gmm { .. } => "means",
+            Content::Pca { .. } => return project::check(&self.content, k, d),
         };
         check_table(name, self.locations(), k, d)?;
         check_table("weights", std::slice::from_ref(&self.weights().to_vec()), 1, k)?;

@@ -3,8 +3,12 @@
 //! For a row $x$ with working coordinates $u$ the sketch adds $q(f(t_j))$ and $q(f(t_j - \pi/2))$, $t_j = \omega_j^\top u + \xi_j$,
 //! where $q$ rounds to a multiple of $2^{-24}$. Sums are integers, so they do not depend on order, grouping or thread count.
 //!
+//! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the data box: see [`Feature::Quadratic`].
+//!
 //! Cost: $n m d$ multiply-adds and $n m$ features (structured: $3 n m \log_2 d$ additions), in f32 SIMD. Decoders use the f64 twin
 //! [`SketchOperator::features`].
+
+mod quadratic;
 
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +21,8 @@ use crate::frequency::{MAX_FREQUENCY, Sampler};
 use crate::random::{Purpose, Stream};
 use crate::sketch::Sketch;
 use crate::spec::SketchSpec;
+
+pub(crate) use quadratic::{DataBox, check as check_quadratic, projection_error};
 
 /// Rows in the user's units, row-major, d values a row.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +66,7 @@ pub struct Scratch {
     centred: Vec<f64>,
     weights: Vec<i64>,
     phases: Vec<f32>,
+    folded: quadratic::Folded,
     kernel: compressive_kernels::Scratch,
 }
 
@@ -85,7 +92,7 @@ impl SketchOperator {
     /// Validates the spec and draws its frequencies and dither.
     pub fn new(spec: SketchSpec) -> Result<SketchOperator> {
         spec.validate()?;
-        let dither: Vec<f32> = (0..spec.size)
+        let dither: Vec<f32> = (0..spec.projections())
             .map(|j| {
                 if spec.dither {
                     Stream::new(spec.seed, Purpose::Dither, j as u64).uniform() as f32
@@ -94,7 +101,9 @@ impl SketchOperator {
                 }
             })
             .collect();
-        let projection = if spec.structured {
+        let projection = if !spec.feature.is_periodic() {
+            quadratic::projection(&spec)
+        } else if spec.structured {
             Projection::structured(spec.dim(), &structured_signs(&spec), &structured_gains(&spec), &dither)
         } else {
             Projection::dense(spec.dim(), &checked(dense_turns(&spec))?, &dither)
@@ -202,6 +211,9 @@ impl SketchOperator {
         let limit = |y: f64| y.clamp(-WORKING_LIMIT, WORKING_LIMIT) as f32;
         scratch.centred.clear();
         scratch.centred.extend(values);
+        if let (Feature::Quadratic { .. }, Some(bounds)) = (&self.spec.feature, &self.spec.bounds) {
+            quadratic::clip(bounds, &mut scratch.centred);
+        }
         for row in scratch.centred.chunks_exact_mut(dim) {
             for ((y, c), s) in row.iter_mut().zip(&self.spec.transform.centre).zip(&self.inverse_spread) {
                 *y = (*y - c) * s;
@@ -228,10 +240,13 @@ impl SketchOperator {
         sketch: &mut Sketch,
         scratch: &mut Scratch,
     ) {
-        let Scratch { working, weights, phases, kernel, .. } = scratch;
+        let Scratch { working, weights, phases, folded, kernel, .. } = scratch;
         let weights = weighted.map(|range| &weights[range]);
         let sums = sketch.sums_mut();
         let (backend, p) = (self.backend, &self.projection);
+        if self.spec.feature.parts() == 2 {
+            return folded.accumulate(backend, p, working, weights, sums, kernel);
+        }
         match (self.wave(), weights) {
             (Some(wave), None) => compressive_kernels::accumulate(backend, p, wave, working, sums, kernel),
             (Some(wave), Some(w)) => {
@@ -253,29 +268,33 @@ impl SketchOperator {
             Feature::Cosine => Some(Wave::Cosine),
             Feature::OneBit => Some(Wave::OneBit),
             Feature::Sawtooth => Some(Wave::Sawtooth),
+            Feature::Quadratic { .. } => Some(Wave::Quadratic),
             Feature::Periodic { .. } => None,
         }
     }
 
-    /// The m frequencies in radians per working unit, m rows of d: exactly those the kernel uses.
+    /// The m frequencies in radians per working unit, m rows of d: exactly those the kernel uses. For `quadratic` the directions $v_j$ of $t_j = v_j^\top u$, and for complex ones
+    /// the m real parts, then the m imaginary parts.
     ///
     /// Rebuilt on first use (structured ones as a dense matrix): O(m d) memory.
     pub fn frequencies(&self) -> &[f64] {
         self.frequencies.get_or_init(|| {
-            if self.spec.structured {
-                structured_frequencies(&self.spec)
+            if !self.spec.feature.is_periodic() {
+                quadratic::directions(&self.spec)
+            } else if self.spec.structured {
+                structured_frequencies(&self.spec, &structured_gains(&self.spec), TAU)
             } else {
                 dense_turns(&self.spec).iter().map(|&w| f64::from(w) * TAU).collect()
             }
         })
     }
 
-    /// The dither of each frequency in turns; zeros without dither.
+    /// The dither of each frequency (or real projection) in turns; zeros without dither.
     pub fn dither(&self) -> &[f32] {
         &self.dither
     }
 
-    /// Norm of each frequency, in radians per working unit.
+    /// Norm of each frequency, in radians per working unit; for `quadratic` of each row of [`frequencies`](SketchOperator::frequencies).
     pub fn radii(&self) -> Vec<f64> {
         let norm = |w: &[f64]| w.iter().map(|x| x * x).sum::<f64>().sqrt();
         self.frequencies().chunks_exact(self.dim()).map(norm).collect()
@@ -291,8 +310,11 @@ impl SketchOperator {
         w.iter().zip(u).map(|(a, b)| a * b).sum::<f64>() + f64::from(self.dither[j]) * TAU
     }
 
-    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$. Cost: m d.
+    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for `quadratic` $t_j^2$, then $t_j$, for `u` in the data box. Cost: m d.
     pub fn features(&self, u: &[f64], out: &mut [f64]) {
+        if !self.spec.feature.is_periodic() {
+            return quadratic::features(self, u, out);
+        }
         let (m, f) = (self.spec.size, &self.spec.feature);
         for j in 0..m {
             let t = self.phase(j, u);
@@ -305,6 +327,9 @@ impl SketchOperator {
 
     /// Vector-Jacobian product: the gradient in `u` of $\langle v, \text{features}(u)\rangle$. Cost: 2 m d.
     pub fn features_vjp(&self, u: &[f64], v: &[f64], gradient: &mut [f64]) {
+        if !self.spec.feature.is_periodic() {
+            return quadratic::features_vjp(self, u, v, gradient);
+        }
         let (m, f) = (self.spec.size, &self.spec.feature);
         gradient.fill(0.0);
         for j in 0..m {
@@ -382,7 +407,7 @@ fn dense_turns(spec: &SketchSpec) -> Vec<f32> {
 }
 
 fn structured_blocks(spec: &SketchSpec) -> usize {
-    spec.size.div_ceil(Projection::padded_dim(spec.dim()))
+    spec.projections().div_ceil(Projection::padded_dim(spec.dim()))
 }
 
 fn structured_signs(spec: &SketchSpec) -> Vec<f32> {
@@ -406,15 +431,25 @@ fn structured_gains(spec: &SketchSpec) -> Vec<f32> {
     (0..spec.size).map(|j| (sampler.structured_radius(j) / (TAU * row_norm)) as f32).collect()
 }
 
-/// The structured frequencies as a dense matrix: row j is $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns.
-fn structured_frequencies(spec: &SketchSpec) -> Vec<f64> {
-    let (dim, padded) = (spec.dim(), Projection::padded_dim(spec.dim()));
-    let (signs, gains) = (structured_signs(spec), structured_gains(spec));
-    let mut all = Vec::with_capacity(spec.size * dim);
+/// The structured frequencies as a dense matrix: row j is $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns, times `unit`.
+fn structured_frequencies(spec: &SketchSpec, gains: &[f32], unit: f64) -> Vec<f64> {
+    let mut all = Vec::with_capacity(gains.len() * spec.dim());
+    for_each_structured_row(spec, |j| f64::from(gains[j]) * unit, |_, row| all.extend_from_slice(row));
+    all
+}
+
+/// Calls `take(j, row)` with every row $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns.
+fn for_each_structured_row(
+    spec: &SketchSpec,
+    gain: impl Fn(usize) -> f64,
+    mut take: impl FnMut(usize, &[f64]),
+) {
+    let padded = Projection::padded_dim(spec.dim());
+    let signs = structured_signs(spec);
     let mut row = vec![0.0; padded];
-    for (j, gain) in gains.iter().enumerate() {
+    for j in 0..spec.projections() {
         row.fill(0.0);
-        row[j % padded] = f64::from(*gain) * TAU;
+        row[j % padded] = gain(j);
         for i in (0..3).rev() {
             hadamard(&mut row);
             let diagonal = &signs[(j / padded * 3 + i) * padded..][..padded];
@@ -422,9 +457,8 @@ fn structured_frequencies(spec: &SketchSpec) -> Vec<f64> {
                 *x *= f64::from(*s);
             }
         }
-        all.extend_from_slice(&row[..dim]);
+        take(j, &row[..spec.dim()]);
     }
-    all
 }
 
 /// In-place Walsh-Hadamard transform, unnormalised.

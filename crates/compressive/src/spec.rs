@@ -88,7 +88,7 @@ pub struct SketchSpec {
     pub size: usize,
     /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many columns.
     pub structured: bool,
-    /// The periodic feature.
+    /// The feature.
     pub feature: Feature,
     /// Adds an independent uniform phase to each frequency.
     pub dither: bool,
@@ -154,6 +154,11 @@ impl SketchSpec {
         self.size * self.feature.blocks()
     }
 
+    /// Number of real projections of a row: m, or 2m for complex directions.
+    pub fn projections(&self) -> usize {
+        self.size * self.feature.parts()
+    }
+
     /// Checks every field; all constructors and readers go through here.
     pub fn validate(&self) -> Result<()> {
         let dim = self.dim();
@@ -169,7 +174,7 @@ impl SketchSpec {
         if !(1..=MAX_SIZE).contains(&self.size) {
             return fail("size", format!("{} is not from 1 to {MAX_SIZE}", self.size));
         }
-        if !self.structured && dim * self.size > MAX_ENTRIES {
+        if !self.structured && dim * self.projections() > MAX_ENTRIES {
             return fail("size", format!("{} x {dim} frequencies exceed {MAX_ENTRIES} entries", self.size));
         }
         if self.seed >= 1 << 53 {
@@ -190,6 +195,9 @@ impl SketchSpec {
             return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
         }
         self.feature.validate()?;
+        if !self.feature.is_periodic() {
+            crate::operator::check_quadratic(self)?;
+        }
         self.law.validate(dim, self.size, self.scale)
     }
 

@@ -20,6 +20,7 @@
 mod choose;
 mod decoder;
 pub mod diagnose;
+mod pca;
 mod refine;
 
 use crate::atom::{Gaussian, Shape};
@@ -139,6 +140,9 @@ pub(crate) struct Decoded {
 
 /// Learns a model from a sketch.
 pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
+    if params.task == Task::Pca {
+        return pca::learn(operator, moments, params);
+    }
     let target = Target::new(operator, moments)?;
     check_data(&target, params.k)?;
     let (mut decoded, candidates) = match params.k {
@@ -197,8 +201,9 @@ fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
 /// Decodes for a given number of components.
 fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnParams) -> Result<Decoded> {
     target.check_components(k)?;
+    // `learn` has taken principal components aside: here and in `tell` they do not occur.
     let shape = match (&params.task, &params.covariance) {
-        (Task::Kmeans, _) => None,
+        (Task::Kmeans | Task::Pca, _) => None,
         (Task::Gmm, CovarianceKind::Iso) => Some(Shape::Width),
         (Task::Gmm, CovarianceKind::Diag) => Some(Shape::Diagonal),
         (Task::Gmm, CovarianceKind::Full) => Some(Shape::Full),
@@ -262,7 +267,7 @@ fn tell(
     let weights: Vec<f64> = order.iter().map(|&l| all[l]).collect();
     let locations = order.iter().map(|&l| working.location(&atom(l)[..d])).collect();
     let content = match params.task {
-        Task::Kmeans => Content::Kmeans { centers: locations, weights },
+        Task::Kmeans | Task::Pca => Content::Kmeans { centers: locations, weights },
         Task::Gmm => {
             let sigmas: Vec<Vec<f64>> =
                 order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect();
@@ -272,7 +277,7 @@ fn tell(
         }
     };
     let covariance = match params.task {
-        Task::Kmeans => "none",
+        Task::Kmeans | Task::Pca => "none",
         Task::Gmm => params.covariance.name(),
     };
     let origin = Origin {

@@ -12,7 +12,7 @@ use super::{DataArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Learning")]
 pub struct LearnArgs {
-    /// The search: auto, cl-omp, cl-ompr, split, iht, shift, amp, genetic
+    /// The search: auto, cl-omp, cl-ompr, split, iht, shift, amp, genetic; for pca factorised (auto), psd, nuclear
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub decoder: Decoder,
     /// Searches from different starting points, of which the best is kept [default: the decoder's own number]
@@ -150,7 +150,7 @@ pub struct UseArgs {
     /// Field delimiter of text files, one character or "tab" [default: look]
     #[arg(long, value_parser = super::parse_delimiter, value_name = "CHAR")]
     pub delimiter: Option<u8>,
-    /// Go on at rows with missing or malformed values; `predict` gives them the label -1, `score` leaves them out
+    /// Go on at rows with missing or malformed values; `predict` gives them the label -1, `transform` empty cells, `score` leaves them out
     #[arg(long)]
     pub skip_bad_rows: bool,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{DesignParams, LawChoice, Task, design};
 use compressive::{Bounds, Feature, SketchSpec};
 use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
 use serde_json::json;
@@ -110,13 +110,16 @@ fn design_params(
     columns: &[String],
 ) -> Result<DesignParams> {
     let defaults = DesignParams::default();
+    if purpose.task == Task::Pca {
+        check_pca(recipe)?;
+    }
     Ok(DesignParams {
         task: purpose.task,
         k: purpose.k,
         size: recipe.size,
         law: recipe.law.unwrap_or(defaults.law),
         scale: recipe.scale.unwrap_or(defaults.scale),
-        feature: read_feature(recipe.feature, recipe.table.as_deref())?,
+        feature: feature(purpose.task, recipe)?,
         dither: recipe.dither,
         whiten: recipe.whiten,
         scaling: recipe.scaling.unwrap_or_default(),
@@ -131,6 +134,30 @@ pub fn sample(dataset: &mut Dataset, recipe: &RecipeArgs, seed: u64) -> Result<P
     Ok(dataset.pilot(recipe.pilot.unwrap_or(PILOT_ROWS).max(2), seed)?)
 }
 
+/// Refuses flags that principal components have no use for.
+fn check_pca(recipe: &RecipeArgs) -> Result<()> {
+    if recipe.law.is_some_and(|law| law != LawChoice::Gaussian) {
+        bail!("--law: the directions of --task pca are Gaussian; leave it out");
+    }
+    if recipe.scale.is_some() {
+        bail!("--scale: the directions of --task pca have no scale; leave it out");
+    }
+    Ok(())
+}
+
+/// The feature asked for, or else the task's own.
+fn feature(task: Task, recipe: &RecipeArgs) -> Result<Feature> {
+    let feature = match (recipe.feature, &recipe.table) {
+        (None, None) => task.feature(),
+        (named, table) => read_feature(named, table.as_deref())?,
+    };
+    match feature {
+        Feature::Quadratic { .. } => Ok(Feature::Quadratic { complex: recipe.complex }),
+        _ if recipe.complex => bail!("--complex goes with the feature quadratic (--task pca)"),
+        periodic => Ok(periodic),
+    }
+}
+
 /// The feature of a name, with its table read from a file if it needs one.
 pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result<Feature> {
     let feature = match feature.unwrap_or(FeatureArg::Fourier) {
@@ -138,6 +165,7 @@ pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result
         FeatureArg::OneBit => Feature::OneBit,
         FeatureArg::Sawtooth => Feature::Sawtooth,
         FeatureArg::Cosine => Feature::Cosine,
+        FeatureArg::Quadratic => Feature::Quadratic { complex: false },
         FeatureArg::Periodic => {
             let path = table
                 .context("--feature periodic needs --table FILE: a JSON array of the values of one period")?;
@@ -187,6 +215,15 @@ fn bounds(declared: &[String], columns: &[String]) -> Result<Option<Bounds>> {
 
 /// The recipe in one line.
 pub fn describe(spec: &SketchSpec) -> String {
+    if let Feature::Quadratic { complex } = spec.feature {
+        return format!(
+            "quadratic of {}{} over {}{}",
+            if complex { "complex " } else { "" },
+            count(spec.size as u64, "direction"),
+            count(spec.dim() as u64, "column"),
+            if spec.structured { ", structured" } else { "" },
+        );
+    }
     format!(
         "{} of {} frequencies over {}, law {}, scale {}{}",
         spec.feature.name(),

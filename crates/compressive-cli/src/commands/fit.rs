@@ -25,6 +25,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
         wrong_usage("--covariance goes with --task gmm");
     }
     check_k(args.k)?;
+    check_components(task, args.k, &args.learn)?;
     if let Some(path) = &args.output {
         check_output(path)?;
     }
@@ -109,6 +110,22 @@ pub fn check_k(k: KArg) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses what is for searches among mixtures when principal components are asked for.
+pub fn check_components(task: Task, k: KArg, learn: &LearnArgs) -> Result<()> {
+    if task != Task::Pca {
+        return Ok(());
+    }
+    if !matches!(k, KArg::Exactly(_)) {
+        bail!(
+            "-k: principal components need a number; take a generous one, their explained variances tell how many are worth keeping"
+        );
+    }
+    if learn.restarts.is_some() {
+        bail!("--restarts: principal components are found without restarts; leave it out");
+    }
+    Ok(())
 }
 
 /// The numbers of components meant by `-k`; `auto` stops where the sketch could not carry more.

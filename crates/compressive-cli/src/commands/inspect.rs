@@ -65,9 +65,7 @@ fn inspect_model(args: &InspectArgs, model: &Model) -> Result<()> {
     }
     text.push('\n');
     text.push_str(&words::components(model));
-    if let Some(origin) = &model.origin {
-        text.push_str(&words::misfit(origin.misfit));
-    }
+    text.push_str(&words::quality(model));
     output::print(&text)
 }
 
@@ -91,7 +89,8 @@ fn report(
         Some(AnySketch::Plain(sketch)) => {
             report["rows"] = json!(sketch.rows());
             report["weight"] = json!(sketch.weight());
-            report["modulus"] = json!(if sketch.weight_units() > 0 { sketch.modulus()? } else { Vec::new() });
+            let mean = if sketch.weight_units() > 0 { sketch.moments()?.mean } else { Vec::new() };
+            tell_entries(&mut report, sketch.spec(), &mean);
         }
         Some(AnySketch::Private(sketch)) => {
             report["rows"] = json!(sketch.rows());
@@ -99,7 +98,7 @@ fn report(
             report["rows_public"] = json!(sketch.rows_are_public());
             report["noise_std"] = json!(sketch.moments().noise_std);
             report["privacy"] = json!(sketch.releases());
-            report["modulus"] = json!(modulus(sketch));
+            tell_entries(&mut report, sketch.spec(), &sketch.moments().mean);
         }
     }
     if frequencies {
@@ -128,6 +127,10 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
     text.push_str(&describe_spec(spec));
     if sketch.weight_units() == 0 {
         text.push_str("\nThe sketch is empty: no row has been added.\n");
+        return Ok(text);
+    }
+    if !spec.feature.is_periodic() {
+        text.push_str(&projections(spec, &sketch.moments()?.mean));
         return Ok(text);
     }
     let noise = (spec.feature.mean_square() * spec.feature.blocks() as f64 / rows as f64).sqrt();
@@ -159,18 +162,50 @@ fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
     text.push_str(&format!("mean         standard deviation {}\n", promise::mean_noise(sketch)));
     text.push_str(&describe_spec(spec));
     let moments = sketch.moments();
+    if !spec.feature.is_periodic() {
+        text.push_str(&projections(spec, &moments.mean));
+        return Ok(text);
+    }
     let entry = spec.feature.mean_square() / moments.rows + moments.noise_std.powi(2);
     let noise = (entry * spec.feature.blocks() as f64).sqrt();
-    text.push_str(&curve(spec, &modulus(sketch), noise, "noise, added and of sampling")?);
+    text.push_str(&curve(spec, &modulus(spec, &moments.mean), noise, "noise, added and of sampling")?);
     Ok(text)
 }
 
-/// Modulus of each complex entry of the noisy mean.
-fn modulus(sketch: &PrivateSketch) -> Vec<f64> {
-    let mean = sketch.moments().mean;
-    let (first, second) = mean.split_at(sketch.spec().size);
+/// Root mean square of each projection, as a share of the largest one possible in the box; 0 where noise made the square negative.
+fn root_mean_squares(spec: &SketchSpec, mean: &[f64]) -> Vec<f64> {
+    mean[..spec.size].iter().map(|square| square.max(0.0).sqrt()).collect()
+}
+
+/// How much of the box the rows fill, as the projections see it.
+fn projections(spec: &SketchSpec, mean: &[f64]) -> String {
+    let mut all = root_mean_squares(spec, mean);
+    all.sort_by(f64::total_cmp);
+    let at = |share: f64| number(all[((all.len() - 1) as f64 * share) as usize]);
+    format!(
+        "\nprojections  root mean square {} to {}, median {}, of the largest possible in the box\n",
+        at(0.0),
+        at(1.0),
+        at(0.5)
+    )
+}
+
+/// Modulus of each complex entry of the mean (the absolute value, for the cosine feature).
+fn modulus(spec: &SketchSpec, mean: &[f64]) -> Vec<f64> {
+    let (first, second) = mean.split_at(spec.size);
     let sine = |j: usize| second.get(j).copied().unwrap_or(0.0);
     first.iter().enumerate().map(|(j, cosine)| cosine.hypot(sine(j))).collect()
+}
+
+/// What the entries of the mean say, under the name that fits the feature.
+fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64]) {
+    let periodic = spec.feature.is_periodic();
+    let name = if periodic { "modulus" } else { "root_mean_square" };
+    report[name] = match (mean.is_empty(), periodic) {
+        (true, _) => json!([]),
+        (false, true) => json!(modulus(spec, mean)),
+        (false, false) => json!(root_mean_squares(spec, mean)),
+    };
 }
 
 /// The moduli against the radii of their frequencies, and what they tell.

@@ -16,7 +16,9 @@ pub mod predict;
 pub mod private_design;
 pub mod privatize;
 pub mod score;
+pub mod score_components;
 pub mod sketch;
+pub mod transform;
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `kmeans` and `gmm`: recipe, one pass and fit in one go.
+//! `kmeans`, `gmm` and `pca`: recipe, one pass and fit in one go.
 
 use anyhow::{Context, Result};
 use compressive::design::Task;
@@ -6,10 +6,12 @@ use compressive::task::LearnParams;
 use compressive_io::{ReadOptions, write_atomic};
 
 use super::design::{Purpose, note, open, sample};
-use super::fit::{AUTO_MOST, Learning, check_k, check_start, components, covariance, start_from};
+use super::fit::{
+    AUTO_MOST, Learning, check_components, check_k, check_start, components, covariance, start_from,
+};
 use super::sketch::{Done, Order};
 use super::{check_output, wrong_usage};
-use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, StartArg};
+use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, PcaArgs, StartArg};
 
 /// Clusters a table.
 pub fn kmeans(args: &KmeansArgs) -> Result<()> {
@@ -21,6 +23,11 @@ pub fn gmm(args: &GmmArgs) -> Result<()> {
     run(Task::Gmm, &args.common, args.covariance.as_ref())
 }
 
+/// Finds the principal components of a table.
+pub fn pca(args: &PcaArgs) -> Result<()> {
+    run(Task::Pca, &args.common, None)
+}
+
 fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result<()> {
     check_start(&args.learn);
     if args.recipe.private.is_some() {
@@ -29,6 +36,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
         );
     }
     check_k(args.k)?;
+    check_components(task, args.k, &args.learn)?;
     for path in args.output.iter().chain(&args.keep) {
         check_output(path)?;
     }

@@ -23,7 +23,11 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     let question = Question {
         rows: args.rows,
         parameters: Task::from(args.task).parameters(args.k, args.dim),
-        feature: read_feature(Some(args.feature), args.table.as_deref())?,
+        feature: match Task::from(args.task) {
+            // Its forecast says what to do instead.
+            Task::Pca => Task::Pca.feature(),
+            _ => read_feature(Some(args.feature), args.table.as_deref())?,
+        },
         params: budget(args.budget),
         size: args.size,
     };

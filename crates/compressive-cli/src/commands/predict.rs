@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use compressive::model::{Content, Model, Predictor, Scores, Wanted};
 use compressive_io::{
     CellType, Cells, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
@@ -22,6 +22,7 @@ const BAD_LABEL: i32 = -1;
 pub fn run(args: &PredictArgs) -> Result<()> {
     check_output(&args.output)?;
     let model = read_model(&args.model)?;
+    let predictor = model.predictor().with_context(|| args.model.display().to_string())?;
     if args.probabilities && matches!(model.content, Content::Kmeans { .. }) {
         bail!(
             "{} is a k-means model, which has no probabilities; leave --probabilities out",
@@ -32,7 +33,6 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     let mut dataset =
         open(&args.data.data_args(&model.columns), Some(model.columns.clone()), ReadOptions::default())?;
     let mut writer = TableWriter::create(&args.output, &format)?;
-    let predictor = model.predictor();
     let (mut counts, mut bad) = (vec![0u64; model.k], 0u64);
     let start = Instant::now();
     with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::design::{note, open};
 use super::read_model;
+use super::score_components;
 use super::sketch::with_progress;
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
@@ -19,10 +20,13 @@ const CLASSES_MAX: usize = 100_000;
 /// Measures a model on rows.
 pub fn run(args: &ScoreArgs) -> Result<()> {
     let model = read_model(&args.model)?;
+    if let Content::Pca { .. } = model.content {
+        return score_components::run(args, &model);
+    }
     let options = ReadOptions { by: args.labels.clone(), ..ReadOptions::default() };
     let data = args.data.data_args(&model.columns);
     let mut dataset = open(&data, Some(model.columns.clone()), options)?;
-    let predictor = model.predictor();
+    let predictor = model.predictor()?;
     let mixture = matches!(model.content, Content::Gmm { .. });
     let wanted = Wanted { distances: true, log_densities: mixture, responsibilities: false };
     let mut total = Total { table: Table { k: model.k, ..Table::default() }, ..Total::default() };

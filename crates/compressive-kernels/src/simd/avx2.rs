@@ -82,6 +82,11 @@ impl Simd for Avx2 {
         unsafe { _mm256_cvtps_epi32(a) }
     }
     #[inline(always)]
+    fn clamp_unit(self, a: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX2 and FMA.
+        unsafe { _mm256_min_ps(_mm256_max_ps(a, _mm256_set1_ps(-1.0)), _mm256_set1_ps(1.0)) }
+    }
+    #[inline(always)]
     fn add_int(self, a: Self::I, b: Self::I) -> Self::I {
         // SAFETY: the token proves AVX2 and FMA.
         unsafe { _mm256_add_epi32(a, b) }

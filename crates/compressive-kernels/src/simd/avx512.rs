@@ -92,6 +92,11 @@ impl Simd for Avx512 {
         unsafe { _mm512_cvtps_epi32(a) }
     }
     #[inline(always)]
+    fn clamp_unit(self, a: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX-512F.
+        unsafe { _mm512_min_ps(_mm512_max_ps(a, _mm512_set1_ps(-1.0)), _mm512_set1_ps(1.0)) }
+    }
+    #[inline(always)]
     fn add_int(self, a: Self::I, b: Self::I) -> Self::I {
         // SAFETY: the token proves AVX-512F.
         unsafe { _mm512_add_epi32(a, b) }

@@ -60,6 +60,8 @@ pub(crate) trait Simd: Copy {
     fn round(self, a: Self::F) -> Self::F;
     /// Nearest integer, ties to even, for |a| < 2^31.
     fn to_int(self, a: Self::F) -> Self::I;
+    /// `a` moved to the nearer end if it is outside of [-1, 1]; `a` is not NaN.
+    fn clamp_unit(self, a: Self::F) -> Self::F;
     /// Integer `a + b`.
     fn add_int(self, a: Self::I, b: Self::I) -> Self::I;
 

@@ -77,6 +77,11 @@ impl Simd for Neon {
         unsafe { vcvtnq_s32_f32(a) }
     }
     #[inline(always)]
+    fn clamp_unit(self, a: Self::F) -> Self::F {
+        // SAFETY: the token proves NEON.
+        unsafe { vminq_f32(vmaxq_f32(a, vdupq_n_f32(-1.0)), vdupq_n_f32(1.0)) }
+    }
+    #[inline(always)]
     fn add_int(self, a: Self::I, b: Self::I) -> Self::I {
         // SAFETY: the token proves NEON.
         unsafe { vaddq_s32(a, b) }

@@ -71,6 +71,10 @@ impl Simd for Scalar {
         a.map(|x| x.round_ties_even() as i32)
     }
     #[inline(always)]
+    fn clamp_unit(self, a: Self::F) -> Self::F {
+        a.map(|x| x.clamp(-1.0, 1.0))
+    }
+    #[inline(always)]
     fn add_int(self, a: Self::I, b: Self::I) -> Self::I {
         std::array::from_fn(|i| a[i].wrapping_add(b[i]))
     }

@@ -78,12 +78,12 @@ fn huge_phases_give_bounded_features_on_every_backend() {
 
 #[test]
 fn no_phase_reaches_further() {
-    // Every f32 from 2^-13 to 1 half turn, both signs: one period. Nearer to zero the sine entries of the waves are below 2^14 and the others at most 2^24
-    // (sawtooth: 2^23 + 2^13), and a longer phase wraps to one of these exactly.
-    let (first, last) = ((1f32 / 8192.0).to_bits(), 1f32.to_bits());
+    // Every f32 from 2^-13 to 1 half turn, both signs: one period, and a little more, as the quadratic wave is largest at 1 itself. Nearer to zero the sine entries of the waves are below 2^14 and the others at most 2^24
+    // (sawtooth: 2^23 + 2^13), and a longer phase wraps to one of these exactly, or is clamped.
+    let (first, last) = ((1f32 / 8192.0).to_bits(), 1f32.to_bits() + 1);
     let mut phases = vec![[0f32; PANEL]; 2048];
     let mut features = vec![[[0; PANEL]; 2]; 2048];
-    let mut found = [(0u64, 0u64); 4];
+    let mut found = [(0u64, 0u64); Wave::ALL.len()];
     for start in (first..last).step_by(16 * 1024) {
         for (r, row) in phases.chunks_exact_mut(2).enumerate() {
             row[0] = std::array::from_fn(|i| f32::from_bits(start + (16 * r + i) as u32));

@@ -3,9 +3,9 @@
 use compressive_kernels::Projection;
 
 /// All waves.
-pub const WAVES: [compressive_kernels::Wave; 4] = {
+pub const WAVES: [compressive_kernels::Wave; 5] = {
     use compressive_kernels::Wave::*;
-    [Fourier, Cosine, OneBit, Sawtooth]
+    [Fourier, Cosine, OneBit, Sawtooth, Quadratic]
 };
 
 /// A seeded generator of uniform numbers.

@@ -127,6 +127,11 @@ impl Sketched {
         Ok(learn(&self.operator, &self.moments, &params)?.model)
     }
 
+    /// Principal components by a decoder with the program's defaults.
+    pub fn components(&self, k: usize, decoder: Decoder) -> Result<Model> {
+        self.learn(Task::Pca, k, decoder, 1)
+    }
+
     /// Centres of k-means, k x d, by a decoder with the program's defaults.
     pub fn centers(&self, k: usize, decoder: Decoder, threads: usize) -> Result<Vec<f64>> {
         Ok(self.learn(Task::Kmeans, k, decoder, threads)?.locations().concat())
@@ -184,7 +189,7 @@ fn to_mixture(model: &Model) -> Mixture {
         Content::Gmm { covariances: Covariances::Full(all), .. } => {
             (all.iter().flatten().flatten().copied().collect(), Shape::Full)
         }
-        Content::Kmeans { .. } => (Vec::new(), Shape::Diagonal),
+        Content::Kmeans { .. } | Content::Pca { .. } => (Vec::new(), Shape::Diagonal),
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }

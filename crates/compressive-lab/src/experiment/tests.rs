@@ -181,6 +181,20 @@ fn a_private_mixture_comes_near_em_with_a_large_budget() {
 }
 
 #[test]
+fn principal_components_of_a_sketch_are_nearly_those_of_the_rows() {
+    let report = quick("pca");
+    assert!(report.verdicts().all(|(_, verdict)| verdict.outcome == Outcome::Met), "{:?}", report.tables);
+    let rows = &report.tables[0].rows;
+    assert_eq!(rows.len(), 6);
+    // At 2kd the isotropic rest and spare components tell; at 4kd there are 240 equations for 210 unknowns, and the convex decoder is exact.
+    for (small, large) in rows[..3].iter().zip(&rows[3..]) {
+        assert!(number(small, 2, "median") < 0.5 * number(small, 3, "median"), "{small:?}");
+        assert!(number(large, 3, "median") < 1e-4, "{large:?}");
+    }
+    assert_eq!(png_size(&report.figures[0].png), (1000, 620));
+}
+
+#[test]
 fn speed_is_a_positive_number_of_seconds_beside_its_bar() {
     let report = quick("speed");
     let row = &report.tables[0].rows[0];

@@ -13,6 +13,7 @@ pub mod greedy;
 pub mod iht;
 mod info;
 mod noise;
+pub mod pca;
 pub mod polish;
 mod pursuit;
 mod search;

@@ -58,6 +58,12 @@ impl Target {
                 needed: 1,
             });
         }
+        if !spec.feature.is_periodic() {
+            return Err(Error::Task {
+                field: "task",
+                problem: "a sketch of the feature `quadratic` holds first and second moments only: it gives principal components (`--task pca`), no clusters or mixtures; for those sketch again with `--task kmeans` or `--task gmm`".into(),
+            });
+        }
         let surrogate = spec.feature.surrogate();
         let complex = spec.feature.blocks() == 2;
         let (turn_re, turn_im) =

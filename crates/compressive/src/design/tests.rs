@@ -143,3 +143,34 @@ fn columns_of_one_unit_keep_their_proportions_for_kmeans_only() {
     let common = spread(Task::Gmm, 100.0, Scaling::Common);
     assert_eq!(common[0], common[1]);
 }
+
+#[test]
+fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box() {
+    let mut stream = Stream::new(6, Purpose::PilotMixture, 9);
+    let rows: Vec<f64> = (0..3000).flat_map(|_| [stream.normal(), 100.0 * stream.normal()]).collect();
+    let params =
+        DesignParams { task: Task::Pca, k: 2, feature: Task::Pca.feature(), ..DesignParams::default() };
+    let columns = names(&["a", "b"]);
+    let spec = design(&rows, &columns, &params).unwrap();
+    assert_eq!((spec.size, spec.scale, spec.dither), (16, 1.0, false));
+    assert_eq!((spec.law.name(), spec.feature.name()), ("gaussian", "quadratic"));
+    assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
+    let column = |c: usize| rows.iter().skip(c).step_by(2).copied();
+    let bounds = spec.bounds.as_ref().unwrap();
+    for c in 0..2 {
+        let (low, high) = (column(c).fold(f64::MAX, f64::min), column(c).fold(f64::MIN, f64::max));
+        assert!((bounds.high[c] - bounds.low[c] - 2.0 * (high - low)).abs() < 1e-9 * (high - low));
+        assert!((bounds.high[c] + bounds.low[c] - high - low).abs() < 1e-9 * (high - low));
+    }
+    let declared = Bounds { low: vec![-9.0; 2], high: vec![9.0; 2] };
+    let with = DesignParams { bounds: Some(declared.clone()), ..params.clone() };
+    assert_eq!(design(&rows, &columns, &with).unwrap().bounds, Some(declared));
+    let own = DesignParams { scaling: Scaling::Columns, ..params.clone() };
+    let spread = design(&rows, &columns, &own).unwrap().transform.spread;
+    assert!(spread[1] > 50.0 * spread[0]);
+    let refused = |params: DesignParams| design(&rows, &columns, &params).unwrap_err().to_string();
+    assert!(refused(DesignParams { k: 3, ..params.clone() }).contains("2 or fewer"));
+    assert!(refused(DesignParams { whiten: true, ..params.clone() }).contains("--whiten"));
+    assert!(refused(DesignParams { feature: Feature::OneBit, ..params.clone() }).contains("one-bit"));
+    assert!(refused(DesignParams { task: Task::Gmm, ..params }).contains("--task pca"));
+}

@@ -50,7 +50,7 @@ impl Model {
     /// The component of each row (n rows of d, in the user's units).
     pub fn assign(&self, rows: &[f64]) -> Result<Vec<u32>> {
         let mut scores = Scores::default();
-        self.predictor().measure(RowsRef::F64(rows), Wanted::default(), &mut scores)?;
+        self.predictor()?.measure(RowsRef::F64(rows), Wanted::default(), &mut scores)?;
         Ok(scores.labels)
     }
 
@@ -58,20 +58,26 @@ impl Model {
     pub fn scores(&self, rows: &[f64]) -> Result<Scores> {
         let wanted = Wanted { distances: true, log_densities: true, responsibilities: true };
         let mut scores = Scores::default();
-        self.predictor().measure(RowsRef::F64(rows), wanted, &mut scores)?;
+        self.predictor()?.measure(RowsRef::F64(rows), wanted, &mut scores)?;
         Ok(scores)
     }
 
-    /// The model prepared for many rows. Cost: k d, or k d^3 for full covariances.
-    pub fn predictor(&self) -> Predictor {
+    /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector) instead. Cost: k d, or k d^3 for full covariances.
+    pub fn predictor(&self) -> Result<Predictor> {
         let locations = self.locations().concat();
         let components = match &self.content {
             Content::Kmeans { .. } => None,
+            Content::Pca { .. } => {
+                return Err(Error::Model {
+                    field: "task".into(),
+                    problem: "principal components give rows no labels; `compressive transform` writes their coordinates".into(),
+                });
+            }
             Content::Gmm { weights, covariances, .. } => {
                 Some((0..self.k).map(|l| Component::new(weights[l], covariances, l, self.dim())).collect())
             }
         };
-        Predictor { dim: self.dim(), locations, components }
+        Ok(Predictor { dim: self.dim(), locations, components })
     }
 }
 

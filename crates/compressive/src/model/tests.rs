@@ -62,7 +62,7 @@ fn blocks_and_precisions_do_not_change_what_is_said_of_a_row() {
         assert_eq!(all.labels.len(), 37);
         let mut one_by_one = Scores::default();
         let wanted = Wanted { distances: true, log_densities: true, responsibilities: true };
-        let predictor = model.predictor();
+        let predictor = model.predictor().unwrap();
         for row in singles.chunks(2) {
             predictor.measure(crate::RowsRef::F32(row), wanted, &mut one_by_one).unwrap();
         }

@@ -34,6 +34,7 @@ const WIDER: f64 = 2.0;
 
 /// The spec of the small sketch from which [`design`] estimates the scale.
 pub fn pilot_spec(columns: &[String], params: &DesignParams) -> Result<SketchSpec> {
+    refuse_look(params.task == Task::Pca)?;
     let dim = columns.len();
     let (transform, bounds) = transform(columns, params)?;
     let mut frequencies = Vec::with_capacity(RADII.len() * DIRECTIONS);
@@ -70,6 +71,11 @@ pub fn design(
         });
     }
     let (mut transform, bounds) = transform(columns, params)?;
+    if params.task == Task::Pca {
+        refuse_look(pilot.is_some())?;
+        let spec = finish(columns, transform, bounds, None, 1.0, params)?;
+        return Ok(SketchSpec { source: Some(Source::Bounds), ..spec });
+    }
     let look = pilot.map_or(Look::blind(columns.len()), |sketch| Look::at(sketch, params.k));
     let unit = if pilot.is_some() { look.width.hypot(look.spread) } else { 1.0 };
     for ((centre, spread), mean) in transform.centre.iter_mut().zip(&mut transform.spread).zip(&look.means) {
@@ -85,9 +91,21 @@ pub fn design(
         (ScaleRule::Fixed(value), _) => value,
         (_, Task::Kmeans) => WIDER * width,
         (_, Task::Gmm) => width,
+        (_, Task::Pca) => 1.0,
     };
     let spec = finish(columns, transform, bounds, None, scale, params)?;
     Ok(SketchSpec { source: Some(source), ..spec })
+}
+
+/// Principal components need no scale, so that there is nothing to pay for.
+fn refuse_look(paid: bool) -> Result<()> {
+    if !paid {
+        return Ok(());
+    }
+    Err(Error::Privacy {
+        field: "spec",
+        problem: "a recipe for principal components has no scale to estimate: take --private 0, which makes it from the bounds alone and costs nothing".into(),
+    })
 }
 
 fn transform(columns: &[String], params: &DesignParams) -> Result<(Transform, Bounds)> {

@@ -8,7 +8,7 @@
 //! $\mathrm{NSR} \le m / (1000\,p)$ for p parameters; ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with $\delta$ as m: smaller
 //! sketches are better for small budgets, which is why the size is chosen here and not by [`default_size`](crate::design::default_size).
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feature::Feature;
 use crate::frequency::FrequencyLaw;
 use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
@@ -71,6 +71,14 @@ pub fn forecast(
     feature: &Feature,
     params: &PrivacyParams,
 ) -> Result<Forecast> {
+    if !feature.is_periodic() {
+        return Err(Error::Privacy {
+            field: "feature",
+            problem: "what the noise of a quadratic sketch does depends on its directions and its box, so it cannot be told without a spec; \
+                      make one with `compressive design DATA --task pca --bounds LOW:HIGH --private 0`, and `privatize` tells the noise of its sketch"
+                .into(),
+        });
+    }
     let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);
     spec.feature = feature.clone();
     spec.validate()?;

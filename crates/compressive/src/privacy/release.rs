@@ -152,8 +152,7 @@ impl Release {
                 ),
             );
         }
-        let sensitivity =
-            Sensitivity::new(&spec.feature, spec.size, params.neighbours).of_persons(params.rows_per_person);
+        let sensitivity = Sensitivity::of_spec(spec, params.neighbours)?.of_persons(params.rows_per_person);
         let share = match (params.neighbours, params.split) {
             (Neighbours::Replace, _) => 1.0,
             (Neighbours::AddRemove, Some(share)) => share,

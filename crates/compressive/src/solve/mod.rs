@@ -13,6 +13,7 @@
 //! Only the IEEE operations and the square root are used, in a fixed order, so that the same problem takes the same steps on every machine.
 
 pub(crate) mod cholesky;
+mod eigen;
 mod golden;
 mod lbfgs;
 mod levenberg;
@@ -20,6 +21,7 @@ mod nnls;
 #[cfg(test)]
 mod problems;
 
+pub(crate) use eigen::symmetric_eigen;
 pub(crate) use golden::golden_section;
 pub use lbfgs::{LbfgsInfo, LbfgsParams, minimize};
 pub use levenberg::{LeastSquares, LmInfo, LmParams, levenberg_marquardt};

@@ -12,7 +12,7 @@ use crate::decode::iht::{IhtParams, iht};
 use crate::decode::shift::{ShiftParams, shift};
 use crate::decode::split::{SplitParams, split};
 use crate::decode::{DecodeInfo, Fit, Target, expected_cost};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operator::SketchOperator;
 use crate::task::{Decoded, LearnParams, StartFrom};
 
@@ -36,10 +36,16 @@ pub enum Decoder {
     Amp,
     /// Genetic search, \[Sch21\] section 6.3.
     Genetic,
+    /// Principal components by factorisation: [`crate::decode::pca`].
+    Factorised,
+    /// Principal components by positive semidefinite least squares.
+    Psd,
+    /// Principal components with the nuclear norm.
+    Nuclear,
 }
 
 /// All decoders with their names.
-const NAMES: [(&str, Decoder); 8] = [
+const NAMES: [(&str, Decoder); 11] = [
     ("auto", Decoder::Auto),
     ("cl-omp", Decoder::ClOmp),
     ("cl-ompr", Decoder::ClOmpr),
@@ -48,9 +54,17 @@ const NAMES: [(&str, Decoder); 8] = [
     ("shift", Decoder::Shift),
     ("amp", Decoder::Amp),
     ("genetic", Decoder::Genetic),
+    ("factorised", Decoder::Factorised),
+    ("psd", Decoder::Psd),
+    ("nuclear", Decoder::Nuclear),
 ];
 
 impl Decoder {
+    /// Whether it finds principal components, not mixtures; `auto` does both.
+    pub fn is_for_components(self) -> bool {
+        matches!(self, Decoder::Factorised | Decoder::Psd | Decoder::Nuclear)
+    }
+
     /// The stable name used on the command line and in models.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, d)| *d == self).map_or("auto", |(name, _)| name)
@@ -78,6 +92,16 @@ pub(super) fn run(
     shape: Option<Shape>,
     params: &LearnParams,
 ) -> Result<Decoded> {
+    if params.decoder.is_for_components() {
+        let name = params.decoder.name();
+        return Err(Error::Task {
+            field: "decoder",
+            problem: format!(
+                "`{name}` finds principal components (--task pca); for {} take auto, cl-ompr or another of the searches",
+                params.task.name()
+            ),
+        });
+    }
     if params.decoder == Decoder::Auto {
         let defaults = AutoParams::default();
         let auto_params = AutoParams {
@@ -152,6 +176,7 @@ fn published(
             )
         }
         Decoder::Genetic => genetic(target, family, &GeneticParams::new(k, seed)),
+        Decoder::Factorised | Decoder::Psd | Decoder::Nuclear => unreachable!("refused in `run`"),
     }
 }
 

@@ -70,6 +70,14 @@ pub fn diagnose(
     reference: Option<&Model>,
     threads: usize,
 ) -> Result<Diagnosis> {
+    if matches!(model.content, Content::Pca { .. })
+        || reference.is_some_and(|m| matches!(m.content, Content::Pca { .. }))
+    {
+        return Err(Error::Task {
+            field: "model",
+            problem: "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact".into(),
+        });
+    }
     let target = Target::new(operator, moments)?;
     let fresh = match reference {
         Some(_) => None,
@@ -140,7 +148,7 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     use crate::design::Task;
     use crate::task::CovarianceKind;
     let (task, covariance) = match &model.content {
-        Content::Kmeans { .. } => (Task::Kmeans, CovarianceKind::Diag),
+        Content::Kmeans { .. } | Content::Pca { .. } => (Task::Kmeans, CovarianceKind::Diag),
         Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
             (Task::Gmm, CovarianceKind::Full)
         }
@@ -190,7 +198,7 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
             }
             (family, Fit { atoms, shared: vec![], weights: weights.clone() })
         }
-        Content::Kmeans { .. } => fitted_shapes(operator, target, model),
+        Content::Kmeans { .. } | Content::Pca { .. } => fitted_shapes(operator, target, model),
     };
     let clean = target.without_harmonics(&family, &fit);
     let cost = Problem::new(&clean, &family).cost(&fit);

@@ -89,3 +89,22 @@ fn a_column_with_a_box_far_wider_than_the_others_keeps_its_mean() {
     let spec = designed_as(10.0, wide);
     assert!((spec.transform.centre[0] - 103.0).abs() < 4.0, "{:?}", spec.transform);
 }
+
+#[test]
+fn a_recipe_for_principal_components_comes_from_the_bounds_and_takes_no_look() {
+    let columns: Vec<String> = ["a", "b"].map(String::from).to_vec();
+    let params = DesignParams {
+        task: crate::design::Task::Pca,
+        k: 1,
+        feature: Feature::Quadratic { complex: true },
+        bounds: Some(crate::Bounds { low: vec![0.0, -4.0], high: vec![2.0, 4.0] }),
+        ..DesignParams::default()
+    };
+    let spec = design(&columns, &params, None).unwrap();
+    assert_eq!(spec.source, Some(crate::Source::Bounds));
+    assert_eq!((spec.scale, spec.size, spec.transform.centre.clone()), (1.0, 8, vec![1.0, 0.0]));
+    assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
+    assert!(pilot_spec(&columns, &params).unwrap_err().to_string().contains("--private 0"));
+    let blind = DesignParams { bounds: None, ..params };
+    assert!(design(&columns, &blind, None).unwrap_err().to_string().contains("--bounds"));
+}

@@ -159,3 +159,91 @@ fn a_person_with_three_rows_counts_three_times() {
     let three = one.of_persons(3);
     assert_eq!((three.l1, three.l2_squared), (3 * one.l1, 9 * one.l2_squared));
 }
+
+/// An operator over a box that is not a cube and not about the centre.
+fn quadratic(dim: usize, size: usize, structured: bool, complex: bool) -> SketchOperator {
+    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::Gaussian, 1.0, size);
+    spec.feature = Feature::Quadratic { complex };
+    spec.structured = structured;
+    spec.seed = 6;
+    let low = (0..dim).map(|c| -1.0 - 0.5 * c as f64).collect();
+    let high = (0..dim).map(|c| 2.0 + 0.3 * c as f64).collect();
+    spec.bounds = Some(crate::Bounds { low, high });
+    spec.build().unwrap()
+}
+
+/// The largest changes found among rows of the box, as parts of the bounds. Convex in each row, they are largest at corners, which are flipped one column at a time.
+fn found_quadratic(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
+    let bound = Sensitivity::of_operator(operator, neighbours);
+    let (dim, bounds) = (operator.dim(), operator.spec().bounds.clone().unwrap());
+    let pair = neighbours == Neighbours::Replace;
+    let row = |signs: &[bool]| -> Vec<f64> {
+        (0..dim).map(|c| if signs[c] { bounds.high[c] } else { bounds.low[c] }).collect()
+    };
+    let change = |signs: &[bool]| {
+        let (first, second) = signs.split_at(dim);
+        let a = sums(operator, &row(first));
+        let b = if pair { sums(operator, &row(second)) } else { vec![0; a.len()] };
+        norms(a.into_iter().zip(b).map(|(a, b)| a - b))
+    };
+    let mut best = (0, 0);
+    for start in 0..20 {
+        let mut stream = Stream::new(17, Purpose::Decode, start);
+        let mut signs: Vec<bool> = (0..2 * dim).map(|_| stream.uniform() < 0.5).collect();
+        for by_l2 in [false, true] {
+            let mut value = change(&signs);
+            for _ in 0..4 {
+                for c in 0..if pair { 2 * dim } else { dim } {
+                    signs[c] = !signs[c];
+                    let next = change(&signs);
+                    let better = if by_l2 { next.1 > value.1 } else { next.0 > value.0 };
+                    if better { value = next } else { signs[c] = !signs[c] }
+                }
+            }
+            best = (best.0.max(value.0), best.1.max(value.1));
+        }
+    }
+    assert!(best.0 <= bound.l1, "{neighbours:?}: L1 {} passes the bound {}", best.0, bound.l1);
+    assert!(
+        best.1 <= bound.l2_squared,
+        "{neighbours:?}: L2 {} passes the bound {}",
+        best.1,
+        bound.l2_squared
+    );
+    (best.0 as f64 / bound.l1 as f64, (best.1 as f64 / bound.l2_squared as f64).sqrt())
+}
+
+#[test]
+fn no_search_passes_the_quadratic_bounds() {
+    for (dim, size) in [(1, 3), (2, 1), (4, 12), (10, 80)] {
+        for (structured, complex) in [(false, false), (true, false), (false, true), (true, true)] {
+            let operator = quadratic(dim, size, structured, complex);
+            for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
+                let (l1, l2) = found_quadratic(&operator, neighbours);
+                assert!(
+                    l1 > 0.5 && l2 > 0.5,
+                    "d {dim} m {size} {structured} {complex} {neighbours:?}: {l1} {l2}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_directions_make_the_quadratic_bounds_several_times_smaller() {
+    let operator = quadratic(30, 300, false, false);
+    let known = Sensitivity::of_operator(&operator, Neighbours::AddRemove);
+    let blind = Sensitivity::new(&operator.spec().feature, 300, Neighbours::AddRemove);
+    let ratio = (blind.l2_squared as f64 / known.l2_squared as f64, blind.l1 as f64 / known.l1 as f64);
+    assert!(ratio.0 > 6.0 && ratio.1 > 3.0, "{ratio:?}");
+}
+
+#[test]
+fn an_operator_of_a_periodic_feature_has_the_bounds_of_the_feature() {
+    let operator = operator(&Feature::OneBit, 3, 8);
+    for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
+        let expected = Sensitivity::new(&Feature::OneBit, 8, neighbours);
+        assert_eq!(Sensitivity::of_operator(&operator, neighbours), expected);
+        assert_eq!(Sensitivity::of_spec(operator.spec(), neighbours).unwrap(), expected);
+    }
+}

@@ -1,0 +1,75 @@
+//! `transform`: one row per row of the data, with its coordinates along principal components.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use compressive::model::Projector;
+use compressive_io::{
+    CellType, Cells, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
+};
+use serde_json::json;
+
+use super::design::{note, open};
+use super::sketch::with_progress;
+use super::{check_output, read_model};
+use crate::args::TransformArgs;
+use crate::output::{self, count, seconds};
+
+/// Writes the coordinates of each row.
+pub fn run(args: &TransformArgs) -> Result<()> {
+    check_output(&args.output)?;
+    let model = read_model(&args.source)?;
+    let projector = model.projector().with_context(|| args.source.display().to_string())?;
+    let columns: Vec<(String, CellType)> = (1..=model.k).map(|l| (format!("pc{l}"), CellType::F64)).collect();
+    let format = TableFormat::of(&args.output, &columns)?;
+    let mut dataset =
+        open(&args.data.data_args(&model.columns), Some(model.columns.clone()), ReadOptions::default())?;
+    let mut writer = TableWriter::create(&args.output, &format)?;
+    let mut bad = 0u64;
+    let start = Instant::now();
+    with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
+        let new_worker = || |chunk: &RowChunk| work(&projector, &format, chunk);
+        pass_in_order(&mut dataset.source()?, options, &new_worker, &mut |(rows, skipped): (Encoded, u64)| {
+            bad += skipped;
+            writer.write(&rows)
+        })
+    })?;
+    let rows = writer.finish()?;
+    let elapsed = start.elapsed();
+    if bad > 0 {
+        note(args.data.quiet, &format!("{} with bad values got empty cells", count(bad, "row")));
+    }
+    if args.json {
+        return output::print_json(&json!({
+            "output": args.output, "rows": rows, "rows_bad": bad, "columns": model.k, "seconds": elapsed.as_secs_f64(),
+        }));
+    }
+    let rate = rows as f64 / elapsed.as_secs_f64().max(1e-9);
+    output::print(&format!(
+        "{}: {} of {} in {} ({} rows/s)\n",
+        args.output.display(),
+        count(model.k as u64, "coordinate"),
+        count(rows, "row"),
+        seconds(elapsed),
+        output::thousands(rate as u64),
+    ))
+}
+
+/// The columns of one chunk; rows left out as bad are in their place, with no numbers.
+fn work(
+    projector: &Projector,
+    format: &TableFormat,
+    chunk: &RowChunk,
+) -> compressive_io::Result<Ready<(Encoded, u64)>> {
+    let mut coordinates = Vec::with_capacity(chunk.n_rows() * projector.k());
+    projector.project(chunk.rows(), &mut coordinates)?;
+    let n = chunk.n_rows() + chunk.n_skipped();
+    let whole = chunk.n_skipped() == 0;
+    let mut columns = vec![vec![f64::NAN; n]; projector.k()];
+    for (i, row) in coordinates.chunks_exact(projector.k()).enumerate() {
+        let place = if whole { i } else { chunk.place(i) };
+        columns.iter_mut().zip(row).for_each(|(column, x)| column[place] = *x);
+    }
+    let rows = format.encode(columns.into_iter().map(Cells::F64).collect())?;
+    Ok(Ready { bytes: rows.bytes(), value: (rows, chunk.n_skipped() as u64) })
+}
