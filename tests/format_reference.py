@@ -85,7 +85,7 @@ def canonical_spec(spec):
         "columns": spec["columns"],
         "transform": ordered({"whiten": None} | spec["transform"], "centre", "spread", "whiten"),
         "bounds": ordered(bounds, "low", "high") if bounds else None,
-        "law": ordered(law, "name", "radius", "frequencies") | ({"components": components} if components else {}),
+        "law": ordered(law, "name", "radius", "frequencies", "sampler", "points") | ({"components": components} if components else {}),
         "scale": floats(spec["scale"]),
         "size": spec["size"],
         "structured": spec["structured"],
@@ -172,8 +172,27 @@ def structured_phases(spec, u, start):
     return fma(f32(2) * gains, y, start)
 
 
+def landmark_exponents(spec, u):
+    """Binary logarithms of the kernel values at landmarks, (n, m)."""
+    points = np.array(spec["law"]["points"], float)
+    q = 1.4426950408889634 / (spec["scale"] * spec["scale"])
+    weights, b = (points * q).astype(f32), f32(-0.5 * q)
+    h = np.tile((-0.5 * q * in_order(points * points)).astype(f32), (len(u), 1))
+    for c in range(u.shape[1]):
+        h = fma(u[:, c : c + 1], weights[:, c], h)
+    norms = in_order(u.astype(float) * u.astype(float)).astype(f32)
+    return fma(norms[:, None], b, h)
+
+
+def in_order(products):
+    """Sums over the columns, one after the other."""
+    return functools.reduce(np.add, products.T)
+
+
 def phases(spec, u):
     """Phases in half turns, (n, m), of working coordinates (n, d)."""
+    if spec["feature"]["name"] == "nystrom":
+        return landmark_exponents(spec, u)
     start = f32(2) * np.array([dither(spec, j) for j in range(projections(spec))]).astype(f32)
     if spec["feature"]["name"] == "one-bit":
         start = start - f32(0.25)
@@ -225,6 +244,16 @@ def periodic(h, table):
     return entry(r), entry(r + 0.75)
 
 
+POWER = [16777216, 11629080, 4030331.5, 931191.25, 161370.6, 22479.58, 2575.8667]
+
+
+def nystrom(h):
+    """Two to the power of the exponents."""
+    t = np.maximum(np.minimum(h, f32(0)), f32(-100))
+    k = np.rint(t)
+    return [polynomial(POWER, t - k).astype(float) * 2.0**k]
+
+
 def cosine(h):
     """The first block of `fourier` alone."""
     return fourier(h)[:1]
@@ -239,13 +268,14 @@ def quadratic(h, parts):
 
 
 def features(feature, h):
-    """The integers of every row, (n, m) for `cosine` and (n, 2 m) otherwise."""
+    """The integers of every row, (n, m) for `cosine` and `nystrom` and (n, 2 m) otherwise."""
     if feature["name"] == "periodic":
         blocks = periodic(h, feature["table"])
     elif feature["name"] == "quadratic":
         blocks = quadratic(h, 2 if feature.get("complex") else 1)
     else:
-        blocks = {"fourier": fourier, "cosine": cosine, "one-bit": one_bit, "sawtooth": sawtooth}[feature["name"]](h)
+        waves = {"fourier": fourier, "cosine": cosine, "one-bit": one_bit, "sawtooth": sawtooth, "nystrom": nystrom}
+        blocks = waves[feature["name"]](h)
     return np.rint(np.hstack(blocks)).astype(np.int64)
 
 

@@ -93,6 +93,16 @@ def test_explicit_frequencies_are_rebuilt_from_tiny_to_huge(program, tmp_path):
         check(program, tmp_path, small_spec(law=law, scale=1, feature=feature(name)), small_rows())
 
 
+@pytest.mark.parametrize("scale", [0.03, 0.7, 11, 1e4])
+def test_kernel_values_at_landmarks_are_rebuilt(program, tmp_path, scale):
+    points = np.random.default_rng(6).normal(0, 2, (20, 3)).astype(f32)
+    points[7] = [2.0**20, 0, -(2.0**20)]  # where the outlier is clamped to
+    law = {"points": points.tolist(), "sampler": "greedy", "name": "landmarks"}
+    spec = small_spec(law=law, feature={"name": "nystrom"}, dither=False, scale=scale)
+    check(program, tmp_path, spec, small_rows())
+    check(program, tmp_path, spec, small_rows(), WEIGHTS)
+
+
 def test_whitened_rows_are_rebuilt(program, tmp_path):
     spec = small_spec()
     # The second row makes the difference of two infinities of the row of 1e308.

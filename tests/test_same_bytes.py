@@ -16,13 +16,14 @@ import pytest
 from conftest import COLUMNS, ROOT, write_csv
 
 FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic", "quadratic", "quadratic-complex"]
+CASES = [(f, s) for f in FEATURES for s in (False, True)] + [("nystrom", False)]
 
 
 def sha(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
-@pytest.fixture(params=[(f, s) for f in FEATURES for s in (False, True)], ids=lambda p: f"{p[0]}{'-structured' * p[1]}")
+@pytest.fixture(params=CASES, ids=lambda p: f"{p[0]}{'-structured' * p[1]}")
 def spec(request, program, tmp_path, rows):
     feature, structured = request.param
     write_csv(tmp_path / "rows.csv", rows)
@@ -146,7 +147,7 @@ def test_golden_files_are_reproduced(program, tmp_path):
     golden = ROOT / "testdata" / "golden"
     pinned = dict(line.split()[::-1] for line in (golden / "SHA256SUMS").read_text().splitlines())
     specs = sorted(golden.glob("*.json"))
-    assert len(specs) == 9 and len(pinned) == 9
+    assert len(specs) == 10 and len(pinned) == 10
     for spec in specs:
         rows = golden / ("wide.csv" if spec.stem == "wide" else "rows.csv")
         program("sketch", rows, "--spec", spec, "-o", "out.sketch")

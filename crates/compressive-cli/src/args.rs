@@ -4,6 +4,7 @@ mod learn;
 mod make;
 mod private;
 mod project;
+mod query;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use learn::{
 pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, TransformArgs};
+pub use query::QueryArgs;
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
 #[derive(Parser)]
@@ -47,6 +49,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Create or show a ledger of the privacy budget spent on a data set
     Ledger(LedgerArgs),
+    /// Answer questions about the rows from their sketch: means, variances, shares, quantiles, histograms
+    Query(QueryArgs),
     /// Learn clusters, a mixture or principal components from a sketch
     Fit(FitArgs),
     /// Cluster a table in one go: sketch every row, then learn k centres from the sketch
@@ -121,13 +125,13 @@ pub struct PurposeArgs {
 #[command(next_help_heading = "Recipe")]
 #[group(id = "design", multiple = true)]
 pub struct RecipeArgs {
-    /// Number of frequencies m [default: 10 per parameter of the task up to 1000, then 5; 4 for pca]
+    /// Number of frequencies m, or of landmarks [default: 10 per parameter of the task up to 1000, then 5; 4 for pca]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
-    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture [default: adapted-radius]
+    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture [default: adapted-radius]; for --feature nystrom how the landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
     #[arg(long, value_name = "NAME")]
     pub law: Option<LawChoice>,
-    /// Scale of the law: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
+    /// Scale of the law, or width of the kernel: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
     #[arg(long, value_name = "RULE")]
     pub scale: Option<ScaleRule>,
     /// The feature that is summed [default: fourier, or quadratic for pca]
@@ -139,7 +143,7 @@ pub struct RecipeArgs {
     /// JSON array with one period of the feature, for --feature periodic
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Add a random phase to each frequency [default: yes, except for fourier and quadratic]
+    /// Add a random phase to each frequency [default: yes, except for fourier, quadratic and nystrom]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub dither: Option<bool>,
     /// Remove correlations between the columns, too
@@ -286,7 +290,7 @@ pub struct InspectArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-    /// With --json: list the frequencies, in radians per working unit, and last in each row the dither in radians
+    /// With --json: list the frequencies, in radians per working unit, and last in each row the dither in radians; for nystrom the landmarks, in working units
     #[arg(long, requires = "json")]
     pub frequencies: bool,
     /// Print the spec alone, ready for `sketch --spec`
@@ -322,6 +326,10 @@ pub enum TaskArg {
     Gmm,
     /// k principal components
     Pca,
+    /// k centres of least sum of distances, which outliers hardly move
+    Kmedians,
+    /// A mixture of k alpha-stable laws, for heavy tails
+    Stable,
 }
 
 impl From<TaskArg> for Task {
@@ -330,6 +338,8 @@ impl From<TaskArg> for Task {
             TaskArg::Kmeans => Task::Kmeans,
             TaskArg::Gmm => Task::Gmm,
             TaskArg::Pca => Task::Pca,
+            TaskArg::Kmedians => Task::Kmedians,
+            TaskArg::Stable => Task::Stable,
         }
     }
 }
@@ -348,6 +358,8 @@ pub enum FeatureArg {
     Periodic,
     /// Squares of projections, for principal components
     Quadratic,
+    /// Kernel values at landmarks, which are rows of the data
+    Nystrom,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Privatize(args) => commands::privatize::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Ledger(args) => commands::ledger::run(args),
+        Command::Query(args) => commands::query::run(args),
         Command::Fit(args) => commands::fit::run(args),
         Command::Kmeans(args) => commands::oneliner::kmeans(args),
         Command::Gmm(args) => commands::oneliner::gmm(args),

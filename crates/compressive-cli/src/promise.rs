@@ -47,7 +47,7 @@ pub fn row_count(sketch: &PrivateSketch) -> String {
 /// The noise on an entry of the mean, next to what sampling alone gives.
 pub fn mean_noise(sketch: &PrivateSketch) -> String {
     let moments = sketch.moments();
-    if !sketch.spec().feature.is_periodic() {
+    if sketch.spec().feature.is_quadratic() {
         return format!("{} on an entry of the mean", number(moments.noise_std));
     }
     let sampling = (sketch.spec().feature.mean_square() / moments.rows).sqrt();

@@ -41,6 +41,8 @@ pub fn named(model: &Model) -> String {
     match &model.content {
         Content::Kmeans { .. } => count(model.k as u64, "cluster"),
         Content::Pca { .. } => count(model.k as u64, "principal component"),
+        Content::Kmedians { .. } => format!("{} by k-medians", count(model.k as u64, "cluster")),
+        Content::Stable { .. } => count(model.k as u64, "alpha-stable law"),
         Content::Gmm { covariances, .. } => {
             let kind = match (&model.origin, covariances) {
                 (Some(origin), _) => origin.covariance.as_str(),
@@ -52,7 +54,7 @@ pub fn named(model: &Model) -> String {
     }
 }
 
-/// The components as a table: weight, then location, then standard deviation in parentheses for a mixture.
+/// The components as a table: weight, then location, then standard deviation (or scale, of stable laws) in parentheses for a mixture.
 pub fn components(model: &Model) -> String {
     if let Content::Pca { .. } = model.content {
         return principal(model);
@@ -62,7 +64,8 @@ pub fn components(model: &Model) -> String {
     let cell = |l: usize, c: usize| {
         let location = number(model.locations()[l][c]);
         let variance = match &model.content {
-            Content::Kmeans { .. } | Content::Pca { .. } => return location,
+            Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } => return location,
+            Content::Stable { scales, .. } => return format!("{location} ({})", number(scales[l][c])),
             Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
             Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
         };
@@ -70,9 +73,15 @@ pub fn components(model: &Model) -> String {
     };
     let k = model.k.min(COMPONENTS_SHOWN);
     let mut table: Vec<Vec<String>> = vec![["".to_owned(), "weight".to_owned()].to_vec()];
+    let alpha = match &model.content {
+        Content::Stable { alpha, .. } => Some(alpha),
+        _ => None,
+    };
+    table[0].extend(alpha.map(|_| "alpha".to_owned()));
     table[0].extend(model.columns[..shown].iter().cloned());
     for l in 0..k {
         let mut row = vec![l.to_string(), format!("{:.2}%", 100.0 * model.weights()[l])];
+        row.extend(alpha.map(|alpha| number(alpha[l])));
         row.extend((0..shown).map(|c| cell(l, c)));
         table.push(row);
     }
@@ -137,11 +146,11 @@ fn principal(model: &Model) -> String {
 pub fn quality(model: &Model) -> String {
     let Some(origin) = &model.origin else { return String::new() };
     match model.content {
-        Content::Kmeans { .. } | Content::Gmm { .. } => misfit(origin.misfit),
         Content::Pca { .. } => {
             let residual = (origin.misfit * 2.0 / origin.rows.max(1) as f64).sqrt();
             format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)
         }
+        _ => misfit(origin.misfit),
     }
 }
 

@@ -100,6 +100,15 @@ fn structured(dim: usize, size: usize) -> Workload {
     Workload { projection: Projection::structured(dim, &signs, &gains, &dither), elements: 10_000_000 }
 }
 
+/// Kernel values at landmarks; rows have their squared norm as one more column.
+fn landmarks(dim: usize, size: usize) -> Workload {
+    let mut numbers = Uniform(7);
+    let weights = numbers.many((dim + 1) * size, 0.3);
+    let start: Vec<f32> = numbers.many(size, 0.5).iter().map(|s| s - 5.0).collect();
+    let projection = Projection::exponents(dim + 1, &weights, &start);
+    Workload { projection, elements: 1_000_000_000 / (dim + 25) }
+}
+
 /// Elements per second, in 1e9; with a weight per row if `weighted`.
 fn speed(work: &Workload, wave: Wave, weighted: bool, threads: usize) -> f64 {
     let (p, backend) = (&work.projection, Backend::best());
@@ -142,6 +151,18 @@ fn shapes_table(name: &str, make: fn(usize, usize) -> Workload, filter: &str, th
     }
 }
 
+/// One line per shape: Gaussian kernel values, side by side with dense Fourier features.
+fn landmark_table(filter: &str, threads: usize) {
+    for (dim, size) in SHAPES {
+        let label = format!("landmarks  d={dim:<4} m={size:<4}");
+        if label.contains(filter) {
+            let gaussian = speed(&landmarks(dim, size), Wave::Gaussian, false, threads);
+            let fourier = speed(&dense(dim, size), Wave::Fourier, false, threads);
+            println!("{label}  {gaussian:8.3} {fourier:8.3}");
+        }
+    }
+}
+
 /// One line per dimension and size: Fourier, dense against structured.
 fn crossover_table(filter: &str, threads: usize) {
     for size in [1000, 4000] {
@@ -165,6 +186,8 @@ fn main() {
     println!("{:25}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "fourier", "cosine", "one-bit", "sawtooth", "weighted");
     shapes_table("dense", dense, filter, threads);
     shapes_table("structured", structured, filter, threads);
+    println!("{:25}{:>9}{:>9}", "", "gaussian", "fourier");
+    landmark_table(filter, threads);
     println!("{:25}{:>9}{:>11}", "", "dense", "structured");
     crossover_table(filter, threads);
 }

@@ -72,6 +72,34 @@ pub fn damped_waves(phases: &[f64], re: &mut [f64], im: &mut [f64]) {
     damped::<false>(phases, re, im);
 }
 
+/// Replaces every exponent by its exponential; exponents below -700 count as -700.
+pub fn exponentials(values: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::backend::Backend::Avx2.is_available() {
+        // SAFETY: the processor has AVX2 and FMA.
+        return unsafe { exponentials_avx2(values) };
+    }
+    exponentials_of::<false>(values);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn exponentials_avx2(values: &mut [f64]) {
+    exponentials_of::<true>(values);
+}
+
+#[inline(always)]
+fn exponentials_of<const FUSED: bool>(values: &mut [f64]) {
+    let mut chunks = values.chunks_exact_mut(LANES);
+    for chunk in &mut chunks {
+        let powers = exponential::<FUSED>(&std::array::from_fn(|i| chunk[i]));
+        chunk.copy_from_slice(&powers);
+    }
+    let rest = chunks.into_remainder();
+    let powers = exponential::<FUSED>(&std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0.0)));
+    rest.iter_mut().zip(powers).for_each(|(value, power)| *value = power);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn damped_avx2(phases: &[f64], re: &mut [f64], im: &mut [f64]) {
@@ -172,6 +200,18 @@ mod tests {
         };
         check(&damped_waves);
         check(&damped::<false>);
+    }
+
+    #[test]
+    fn exponentials_agree_with_the_standard_library() {
+        let exponents: Vec<f64> = (0..4099).map(|i| 3.0 - 0.0837 * f64::from(i)).collect();
+        for run in [exponentials, exponentials_of::<false>] {
+            let mut found = exponents.clone();
+            run(&mut found);
+            for (q, value) in exponents.iter().zip(&found) {
+                assert!((value / q.exp() - 1.0).abs() < 2e-15, "{q}: {value}");
+            }
+        }
     }
 
     #[test]

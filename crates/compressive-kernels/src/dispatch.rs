@@ -7,7 +7,7 @@
 use crate::backend::Backend;
 use crate::dense::{self, Product};
 use crate::hadamard::{self, Block};
-use crate::wave::{self, Cosine, Fourier, OneBit, PANEL, Phases, Quadratic, Sawtooth, Shape, Wave};
+use crate::wave::{self, Cosine, Fourier, Gaussian, OneBit, PANEL, Phases, Quadratic, Sawtooth, Shape, Wave};
 
 /// Sums of a panel's features: a cosine-like and a sine-like block.
 pub(crate) type Pair = [[i32; PANEL]; 2];
@@ -66,8 +66,22 @@ macro_rules! entry_points {
             pub(super) static KERNELS: Kernels = Kernels {
                 project,
                 transform,
-                sum: [sum::<Fourier>, sum::<Cosine>, sum::<OneBit>, sum::<Sawtooth>, sum::<Quadratic>],
-                quantize: [quantize::<Fourier>, quantize::<Cosine>, quantize::<OneBit>, quantize::<Sawtooth>, quantize::<Quadratic>],
+                sum: [
+                    sum::<Fourier>,
+                    sum::<Cosine>,
+                    sum::<OneBit>,
+                    sum::<Sawtooth>,
+                    sum::<Quadratic>,
+                    sum::<Gaussian>,
+                ],
+                quantize: [
+                    quantize::<Fourier>,
+                    quantize::<Cosine>,
+                    quantize::<OneBit>,
+                    quantize::<Sawtooth>,
+                    quantize::<Quadratic>,
+                    quantize::<Gaussian>,
+                ],
                 weigh,
             };
         }

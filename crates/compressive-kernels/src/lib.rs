@@ -31,7 +31,7 @@ mod wave;
 mod weight;
 
 pub use backend::Backend;
-pub use damped::damped_waves;
+pub use damped::{damped_waves, exponentials};
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
 pub use product::{Layout, product};
 pub use projection::Projection;

@@ -53,6 +53,18 @@ impl Projection {
         Projection { dim, size, kind: Kind::Dense { panels }, start, start_one_bit }
     }
 
+    /// Exponents instead of phases, for [`Wave::Gaussian`]: exponent_j = `weights[j * dim ..]` x + `start[j]`.
+    ///
+    /// Same cost and order of operations as [`Projection::dense`].
+    ///
+    /// # Panics
+    /// If `dim` is 0 or `weights` does not have `dim` entries per entry of `start`.
+    pub fn exponents(dim: usize, weights: &[f32], start: &[f32]) -> Projection {
+        // What is kept inside is twice what `dense` is given; halving is exact.
+        let halves = |values: &[f32]| values.iter().map(|v| 0.5 * v).collect::<Vec<f32>>();
+        Projection::dense(dim, &halves(weights), &halves(start))
+    }
+
     /// Structured frequencies in blocks H D3 H D2 H D1 of width p = [`Projection::padded_dim`]`(dim)`.
     ///
     /// `signs[(b * 3 + i) * p + c]` is +1 or -1, the diagonal of D_{i+1} of block b; with H the p x p
@@ -104,7 +116,9 @@ impl Projection {
     pub(crate) fn start(&self, wave: Wave) -> &[f32] {
         match wave {
             Wave::OneBit => self.start_one_bit.as_slice(),
-            Wave::Fourier | Wave::Cosine | Wave::Sawtooth | Wave::Quadratic => self.start.as_slice(),
+            Wave::Fourier | Wave::Cosine | Wave::Sawtooth | Wave::Quadratic | Wave::Gaussian => {
+                self.start.as_slice()
+            }
         }
     }
 }

@@ -16,18 +16,24 @@
 mod audit;
 mod clusters;
 mod draws;
+mod families;
 mod fits;
+mod kernels;
 mod kmeans;
 mod mixture_size;
 mod mixture_table;
 mod mixtures;
 mod non_isotropic;
+mod nystrom;
+mod nystrom_scale;
 mod one_bit;
 mod pca;
 mod phase_mixture;
 mod phase_one_bit;
 mod private_kmeans;
 mod private_mixture;
+mod queries;
+mod questions;
 mod real;
 mod report;
 mod speed;
@@ -109,8 +115,12 @@ pub fn all() -> &'static [Experiment] {
         phase_one_bit::EXPERIMENT,
         private_kmeans::EXPERIMENT,
         private_mixture::EXPERIMENT,
+        nystrom::EXPERIMENT,
+        nystrom_scale::EXPERIMENT,
         audit::EXPERIMENT,
         pca::EXPERIMENT,
+        queries::EXPERIMENT,
+        families::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

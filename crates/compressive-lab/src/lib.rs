@@ -30,6 +30,7 @@ mod density;
 pub mod em;
 mod error;
 pub mod experiment;
+pub mod families;
 pub mod generate;
 pub mod kmeans;
 mod linear;

@@ -124,6 +124,16 @@ pub enum Error {
         /// Why not, with the numbers and the remedy.
         problem: String,
     },
+    /// A query that cannot be read, or not be answered from this sketch.
+    #[error("query, at character {}: {problem}\n  {text}\n  {}^", at + 1, " ".repeat(*at))]
+    Query {
+        /// The query as it was written.
+        text: String,
+        /// The character that the problem is at, from 0.
+        at: usize,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
     /// What was asked cannot be released privately.
     #[error("cannot release that privately ({field}): {problem}")]
     Privacy {

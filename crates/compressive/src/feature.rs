@@ -14,6 +14,9 @@
 //! The feature `quadratic` is not periodic: of the projection $t = \omega^\top u$, scaled to $[-1, 1]$ over the data box, the sketch holds $t^2$ in its first block and $t$ in
 //! its second, the random second and first moments of \[GBKT17\] section 3, from which principal components are learned.
 //!
+//! `nystrom` is no function of a phase: its entries are Gaussian kernel values at the landmarks of the spec ([`crate::landmark`]), in one block. The methods here that ask for
+//! a phase t take the logarithm of such a value.
+//!
 //! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
 //! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2):
 //! dividing the sketch by the gain $|G_1|$, and turning it back by the angle of $G_1$, gives an estimate of the Fourier sketch.
@@ -47,6 +50,8 @@ pub enum Feature {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         complex: bool,
     },
+    /// Gaussian kernel values at landmarks (\[CCDR22\]); goes with [`FrequencyLaw::Landmarks`](crate::FrequencyLaw::Landmarks).
+    Nystrom,
 }
 
 /// The smooth feature that stands for another one in learning, see [`Feature::surrogate`].
@@ -73,12 +78,18 @@ impl Feature {
             Feature::Cosine => "cosine",
             Feature::Periodic { .. } => "periodic",
             Feature::Quadratic { .. } => "quadratic",
+            Feature::Nystrom => "nystrom",
         }
     }
 
-    /// Whether the feature is a function of the phase modulo $2\pi$; all are but `quadratic`.
-    pub fn is_periodic(&self) -> bool {
-        !matches!(self, Feature::Quadratic { .. })
+    /// Whether the entries are squares of projections instead of waves of phases.
+    pub fn is_quadratic(&self) -> bool {
+        matches!(self, Feature::Quadratic { .. })
+    }
+
+    /// Whether the entries are kernel values at landmarks instead of waves of phases.
+    pub fn is_kernel(&self) -> bool {
+        *self == Feature::Nystrom
     }
 
     /// Real projections behind one entry of the first block: 2 for complex directions, else 1.
@@ -86,9 +97,9 @@ impl Feature {
         if *self == (Feature::Quadratic { complex: true }) { 2 } else { 1 }
     }
 
-    /// Blocks of m entries in the sketch: 2, or 1 for `cosine`.
+    /// Blocks of m entries in the sketch: 2, or 1 for `cosine` and `nystrom`.
     pub fn blocks(&self) -> usize {
-        if *self == Feature::Cosine { 1 } else { 2 }
+        if matches!(self, Feature::Cosine | Feature::Nystrom) { 1 } else { 2 }
     }
 
     /// $f(t)$ in double precision, t in radians; for `quadratic` $t^2$ of a projection t.
@@ -106,6 +117,7 @@ impl Feature {
             Feature::Sawtooth => 2.0 * fraction(t / TAU - 0.25) - 1.0,
             Feature::Periodic { table } => interpolate(table, fraction(t / TAU)),
             Feature::Quadratic { .. } => t * t,
+            Feature::Nystrom => t.exp(),
         }
     }
 
@@ -121,6 +133,7 @@ impl Feature {
                 (table[(i + 1) % n] - table[i]) * n as f64 / TAU
             }
             Feature::Quadratic { .. } => 2.0 * t,
+            Feature::Nystrom => t.exp(),
         }
     }
 
@@ -134,7 +147,7 @@ impl Feature {
             Feature::Fourier => fourier(1.0),
             Feature::OneBit => fourier(4.0 / PI),
             Feature::Sawtooth => fourier(2.0 / PI),
-            Feature::Cosine => Surrogate { feature: Feature::Cosine, gain: 1.0, angle: 0.0 },
+            Feature::Cosine | Feature::Nystrom => Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 },
             Feature::Periodic { table } => {
                 let (re, im) = first_harmonic(table);
                 Surrogate { gain: 2.0 * re.hypot(im), angle: im.atan2(re), feature: Feature::Fourier }
@@ -146,7 +159,7 @@ impl Feature {
     /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
     /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without a second block.
     pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
-        if matches!(self, Feature::Fourier | Feature::Cosine | Feature::Quadratic { .. }) {
+        if matches!(self, Feature::Fourier | Feature::Cosine | Feature::Quadratic { .. } | Feature::Nystrom) {
             return Vec::new();
         }
         const POINTS: usize = 1 << 14;
@@ -178,12 +191,14 @@ impl Feature {
             .collect()
     }
 
-    /// $\tfrac1{2\pi}\int f^2$: the mean square of an entry over a uniform phase. For `quadratic` there is no such number; 1 is the largest possible square.
+    /// $\tfrac1{2\pi}\int f^2$: the mean square of an entry over a uniform phase. For `quadratic` there is no such number, and 1 is the largest possible square; for kernel
+    /// values, the largest variance that a number in [0, 1] can have.
     pub fn mean_square(&self) -> f64 {
         match self {
             Feature::Fourier | Feature::Cosine => 0.5,
             Feature::OneBit | Feature::Quadratic { .. } => 1.0,
             Feature::Sawtooth => 1.0 / 3.0,
+            Feature::Nystrom => 0.25,
             Feature::Periodic { table } => {
                 let next = table.iter().cycle().skip(1);
                 let cells = table.iter().zip(next).map(|(a, b)| (a * a + a * b + b * b) / 3.0);

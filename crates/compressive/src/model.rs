@@ -77,6 +77,24 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scale: Option<Vec<f64>>,
     },
+    /// k centres of least sum of distances.
+    Kmedians {
+        /// k rows of d.
+        centers: Vec<Vec<f64>>,
+        /// Share of the rows nearest to each, as the sketch tells it.
+        weights: Vec<f64>,
+    },
+    /// A mixture of k sub-Gaussian alpha-stable laws: characteristic functions $e^{i\omega^\top c - (\frac12 \sum_c s_c^2 \omega_c^2)^{\alpha/2}}$.
+    Stable {
+        /// k weights, which sum to one.
+        weights: Vec<f64>,
+        /// k rows of d.
+        locations: Vec<Vec<f64>>,
+        /// k rows of d scales s.
+        scales: Vec<Vec<f64>>,
+        /// The exponent of each component; 2 for a Gaussian.
+        alpha: Vec<f64>,
+    },
 }
 
 /// The covariances of a mixture.
@@ -138,22 +156,28 @@ impl Model {
             Content::Kmeans { .. } => "kmeans",
             Content::Gmm { .. } => "gmm",
             Content::Pca { .. } => "pca",
+            Content::Kmedians { .. } => "kmedians",
+            Content::Stable { .. } => "stable",
         }
     }
 
     /// Centres or means, k rows of d; none for principal components.
     pub fn locations(&self) -> &[Vec<f64>] {
         match &self.content {
-            Content::Kmeans { centers, .. } => centers,
+            Content::Kmeans { centers, .. } | Content::Kmedians { centers, .. } => centers,
             Content::Gmm { means, .. } => means,
             Content::Pca { .. } => &[],
+            Content::Stable { locations, .. } => locations,
         }
     }
 
     /// Weights of the components; none for principal components.
     pub fn weights(&self) -> &[f64] {
         match &self.content {
-            Content::Kmeans { weights, .. } | Content::Gmm { weights, .. } => weights,
+            Content::Kmeans { weights, .. }
+            | Content::Kmedians { weights, .. }
+            | Content::Gmm { weights, .. }
+            | Content::Stable { weights, .. } => weights,
             Content::Pca { .. } => &[],
         }
     }
@@ -169,9 +193,10 @@ impl Model {
             return fail("k", format!("{k} components of {d} columns; there must be at least one of each"));
         }
         let name = match self.content {
-            Content::Kmeans { .. } => "centers",
+            Content::Kmeans { .. } | Content::Kmedians { .. } => "centers",
             Content::Gmm { .. } => "means",
             Content::Pca { .. } => return project::check(&self.content, k, d),
+            Content::Stable { .. } => "locations",
         };
         check_table(name, self.locations(), k, d)?;
         check_table("weights", std::slice::from_ref(&self.weights().to_vec()), 1, k)?;
@@ -185,7 +210,24 @@ impl Model {
         if let Content::Gmm { covariances, .. } = &self.content {
             covariances.check(k, d)?;
         }
+        if let Content::Stable { scales, alpha, .. } = &self.content {
+            check_stable(scales, alpha, k, d)?;
+        }
         Ok(())
+    }
+}
+
+/// Checks scales and exponents of stable laws.
+fn check_stable(scales: &[Vec<f64>], alpha: &[f64], k: usize, d: usize) -> Result<()> {
+    let fail = |field: &str, problem: String| Err(Error::Model { field: field.into(), problem });
+    check_table("scales", scales, k, d)?;
+    if let Some(s) = scales.iter().flatten().find(|s| !(**s > 0.0)) {
+        return fail("scales", format!("the scale {s} is not positive"));
+    }
+    check_table("alpha", std::slice::from_ref(&alpha.to_vec()), 1, k)?;
+    match alpha.iter().find(|a| !(**a > 0.0 && **a <= 2.0)) {
+        Some(a) => fail("alpha", format!("the exponent {a} is not above 0 and at most 2")),
+        None => Ok(()),
     }
 }
 

@@ -17,7 +17,8 @@ use compressive_kernels::{Backend, Projection, Wave};
 
 use crate::error::{Error, Result};
 use crate::feature::{Feature, SECOND_BLOCK_SHIFT, interpolate};
-use crate::frequency::{MAX_FREQUENCY, Sampler};
+use crate::frequency::{FrequencyLaw, MAX_FREQUENCY, Sampler};
+use crate::landmark::KernelMap;
 use crate::random::{Purpose, Stream};
 use crate::sketch::Sketch;
 use crate::spec::SketchSpec;
@@ -63,6 +64,7 @@ impl RowsRef<'_> {
 #[derive(Default)]
 pub struct Scratch {
     working: Vec<f32>,
+    extended: Vec<f32>,
     centred: Vec<f64>,
     weights: Vec<i64>,
     phases: Vec<f32>,
@@ -83,6 +85,7 @@ pub struct SketchOperator {
     fingerprint: Arc<str>,
     inverse_spread: Vec<f64>,
     projection: Projection,
+    kernel: Option<KernelMap>,
     dither: Vec<f32>,
     backend: Backend,
     frequencies: OnceLock<Vec<f64>>,
@@ -101,18 +104,23 @@ impl SketchOperator {
                 }
             })
             .collect();
-        let projection = if !spec.feature.is_periodic() {
-            quadratic::projection(&spec)
+        let (kernel, projection) = if let FrequencyLaw::Landmarks { points, .. } = &spec.law {
+            let (kernel, projection) = KernelMap::new(points, spec.scale);
+            (Some(kernel), projection)
+        } else if spec.feature.is_quadratic() {
+            (None, quadratic::projection(&spec))
         } else if spec.structured {
-            Projection::structured(spec.dim(), &structured_signs(&spec), &structured_gains(&spec), &dither)
+            let (signs, gains) = (structured_signs(&spec), structured_gains(&spec));
+            (None, Projection::structured(spec.dim(), &signs, &gains, &dither))
         } else {
-            Projection::dense(spec.dim(), &checked(dense_turns(&spec))?, &dither)
+            (None, Projection::dense(spec.dim(), &checked(dense_turns(&spec))?, &dither))
         };
         Ok(SketchOperator {
             fingerprint: spec.fingerprint().into(),
             inverse_spread: spec.transform.spread.iter().map(|s| 1.0 / s).collect(),
             spec: Arc::new(spec),
             projection,
+            kernel,
             dither,
             backend: Backend::best(),
             frequencies: OnceLock::new(),
@@ -240,7 +248,13 @@ impl SketchOperator {
         sketch: &mut Sketch,
         scratch: &mut Scratch,
     ) {
-        let Scratch { working, weights, phases, folded, kernel, .. } = scratch;
+        let Scratch { working, extended, weights, phases, folded, kernel, .. } = scratch;
+        let working: &[f32] = if self.kernel.is_some() {
+            KernelMap::extend(working, self.dim(), extended);
+            extended
+        } else {
+            working
+        };
         let weights = weighted.map(|range| &weights[range]);
         let sums = sketch.sums_mut();
         let (backend, p) = (self.backend, &self.projection);
@@ -269,17 +283,25 @@ impl SketchOperator {
             Feature::OneBit => Some(Wave::OneBit),
             Feature::Sawtooth => Some(Wave::Sawtooth),
             Feature::Quadratic { .. } => Some(Wave::Quadratic),
+            Feature::Nystrom => Some(Wave::Gaussian),
             Feature::Periodic { .. } => None,
         }
     }
 
-    /// The m frequencies in radians per working unit, m rows of d: exactly those the kernel uses. For `quadratic` the directions $v_j$ of $t_j = v_j^\top u$, and for complex ones
-    /// the m real parts, then the m imaginary parts.
+    /// The kernel and its landmarks, as the kernel uses them; none for features of phases.
+    pub fn kernel(&self) -> Option<&KernelMap> {
+        self.kernel.as_ref()
+    }
+
+    /// The m frequencies in radians per working unit, m rows of d: exactly those the kernel uses. None at all if there are landmarks instead. For `quadratic` the directions
+    /// $v_j$ of $t_j = v_j^\top u$, and for complex ones the m real parts, then the m imaginary parts.
     ///
     /// Rebuilt on first use (structured ones as a dense matrix): O(m d) memory.
     pub fn frequencies(&self) -> &[f64] {
         self.frequencies.get_or_init(|| {
-            if !self.spec.feature.is_periodic() {
+            if self.kernel.is_some() {
+                Vec::new()
+            } else if self.spec.feature.is_quadratic() {
                 quadratic::directions(&self.spec)
             } else if self.spec.structured {
                 structured_frequencies(&self.spec, &structured_gains(&self.spec), TAU)
@@ -310,9 +332,13 @@ impl SketchOperator {
         w.iter().zip(u).map(|(a, b)| a * b).sum::<f64>() + f64::from(self.dither[j]) * TAU
     }
 
-    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for `quadratic` $t_j^2$, then $t_j$, for `u` in the data box. Cost: m d.
+    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for `quadratic` $t_j^2$, then $t_j$, for `u` in the data box; with landmarks,
+    /// the kernel values at `u`. Cost: m d.
     pub fn features(&self, u: &[f64], out: &mut [f64]) {
-        if !self.spec.feature.is_periodic() {
+        if let Some(kernel) = &self.kernel {
+            return kernel.features(u, out);
+        }
+        if self.spec.feature.is_quadratic() {
             return quadratic::features(self, u, out);
         }
         let (m, f) = (self.spec.size, &self.spec.feature);
@@ -327,11 +353,14 @@ impl SketchOperator {
 
     /// Vector-Jacobian product: the gradient in `u` of $\langle v, \text{features}(u)\rangle$. Cost: 2 m d.
     pub fn features_vjp(&self, u: &[f64], v: &[f64], gradient: &mut [f64]) {
-        if !self.spec.feature.is_periodic() {
+        if self.spec.feature.is_quadratic() {
             return quadratic::features_vjp(self, u, v, gradient);
         }
         let (m, f) = (self.spec.size, &self.spec.feature);
         gradient.fill(0.0);
+        if let Some(kernel) = &self.kernel {
+            return kernel.features_vjp(u, v, gradient);
+        }
         for j in 0..m {
             let t = self.phase(j, u);
             let mut slope = v[j] * f.derivative(t);

@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     PilotRows = 6,
     /// Starting points of a decoder, restart `index`.
     Decode = 5,
+    /// Draws of landmark samplers (`index` 0), or landmark `index` - 1 in a box.
+    Landmarks = 11,
     /// Noise that tests and experiments can repeat.
     TestNoise = 7,
 }

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::feature::Feature;
 use crate::frequency::FrequencyLaw;
+use crate::landmark::LandmarkRule;
 use crate::operator::SketchOperator;
 
 /// The newest spec and sketch format this version reads and writes.
@@ -82,9 +83,9 @@ pub struct SketchSpec {
     pub bounds: Option<Bounds>,
     /// Law of the frequencies.
     pub law: FrequencyLaw,
-    /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$.
+    /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$; for landmarks the width of the kernel.
     pub scale: f64,
-    /// Number m of frequencies.
+    /// Number m of frequencies or landmarks.
     pub size: usize,
     /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many columns.
     pub structured: bool,
@@ -149,7 +150,7 @@ impl SketchSpec {
         self.columns.len()
     }
 
-    /// Number of sums in a sketch: m for the cosine feature, else 2m.
+    /// Number of sums in a sketch: m for the features `cosine` and `nystrom`, else 2m.
     pub fn sketch_len(&self) -> usize {
         self.size * self.feature.blocks()
     }
@@ -195,10 +196,40 @@ impl SketchSpec {
             return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
         }
         self.feature.validate()?;
-        if !self.feature.is_periodic() {
+        if self.feature.is_quadratic() {
             crate::operator::check_quadratic(self)?;
         }
+        self.validate_landmarks()?;
         self.law.validate(dim, self.size, self.scale)
+    }
+
+    /// Kernel features and landmarks go together, and with nothing that belongs to phases.
+    fn validate_landmarks(&self) -> Result<()> {
+        let sampler = match &self.law {
+            FrequencyLaw::Landmarks { sampler, .. } => Some(*sampler),
+            _ => None,
+        };
+        if self.feature.is_kernel() != sampler.is_some() {
+            return fail(
+                "law",
+                format!(
+                    "the feature `{}` does not go with the law `{}`: nystrom needs landmarks (rpcholesky, greedy, leverage, uniform), and nothing else does",
+                    self.feature.name(),
+                    self.law.name(),
+                ),
+            );
+        }
+        if self.feature.is_kernel() && self.dither {
+            return fail("dither", "the feature `nystrom` has no phases to dither".into());
+        }
+        if self.source.is_some() && sampler.is_some_and(|rule| rule != LandmarkRule::Box) {
+            return fail(
+                "source",
+                "its landmarks are rows of the data, so it was not made without an unpaid look at them"
+                    .into(),
+            );
+        }
+        Ok(())
     }
 
     fn validate_columns(&self) -> Result<()> {

@@ -20,8 +20,10 @@
 mod choose;
 mod decoder;
 pub mod diagnose;
+mod medians;
 mod pca;
 mod refine;
+mod stable;
 
 use crate::atom::{Gaussian, Shape};
 use crate::decode::{DecodeInfo, Fit, Target};
@@ -78,7 +80,7 @@ pub struct LearnParams {
     pub k: Components,
     /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
     pub decoder: Decoder,
-    /// Covariances of a mixture; k-means does not ask.
+    /// Covariances of a mixture (for stable laws, `Iso` and `Diag` are their scales); k-means and k-medians do not ask.
     pub covariance: CovarianceKind,
     /// Runs from other starting points, of which the best is kept; each decoder's default if none is given.
     pub restarts: Option<usize>,
@@ -145,6 +147,9 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
     }
     let target = Target::new(operator, moments)?;
     check_data(&target, params.k)?;
+    if params.task == Task::Stable {
+        return stable::learn(operator, &target, params);
+    }
     let (mut decoded, candidates) = match params.k {
         Components::Exactly(k) => {
             let decoded = decode(operator, &target, k, params)?;
@@ -157,16 +162,37 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
     };
     fill_empty(&target, &mut decoded, params.seed);
     let mut model = tell(operator, &target, &decoded, params)?;
-    if let (Content::Kmeans { centers, weights }, Decoder::Auto) = (&mut model.content, params.decoder)
-        && let Some((better, shares)) = refine::refine(operator, &target, &decoded, centers, params)?
-    {
+    if params.decoder == Decoder::Auto {
+        correct(operator, &target, &decoded, &mut model.content, params)?;
+    }
+    model.validate()?;
+    Ok(Learned { model, candidates })
+}
+
+/// Moves the centres of k-means and k-medians to where their own objective is lowest, as far as the sketch tells.
+fn correct(
+    operator: &SketchOperator,
+    target: &Target,
+    decoded: &Decoded,
+    content: &mut Content,
+    params: &LearnParams,
+) -> Result<()> {
+    let (better, centers, weights) = match content {
+        Content::Kmeans { centers, weights } => {
+            (refine::refine(operator, target, decoded, centers, params)?, centers, weights)
+        }
+        Content::Kmedians { centers, weights } => {
+            (medians::medians_of(operator, target, decoded, centers, params)?, centers, weights)
+        }
+        Content::Gmm { .. } | Content::Stable { .. } | Content::Pca { .. } => return Ok(()),
+    };
+    if let Some((better, shares)) = better {
         let mut order: Vec<usize> = (0..shares.len()).collect();
         order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
         *centers = order.iter().map(|&l| better[l].clone()).collect();
         *weights = order.iter().map(|&l| shares[l]).collect();
     }
-    model.validate()?;
-    Ok(Learned { model, candidates })
+    Ok(())
 }
 
 /// Weight of a component, relative to 1/k, below which it is empty.
@@ -201,9 +227,12 @@ fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
 /// Decodes for a given number of components.
 fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnParams) -> Result<Decoded> {
     target.check_components(k)?;
-    // `learn` has taken principal components aside: here and in `tell` they do not occur.
+    if params.task == Task::Kmedians {
+        return medians::decode(operator, target, k, params);
+    }
+    // `learn` has taken the others aside: here and in `tell` they do not occur.
     let shape = match (&params.task, &params.covariance) {
-        (Task::Kmeans | Task::Pca, _) => None,
+        (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca, _) => None,
         (Task::Gmm, CovarianceKind::Iso) => Some(Shape::Width),
         (Task::Gmm, CovarianceKind::Diag) => Some(Shape::Diagonal),
         (Task::Gmm, CovarianceKind::Full) => Some(Shape::Full),
@@ -268,6 +297,7 @@ fn tell(
     let locations = order.iter().map(|&l| working.location(&atom(l)[..d])).collect();
     let content = match params.task {
         Task::Kmeans | Task::Pca => Content::Kmeans { centers: locations, weights },
+        Task::Kmedians | Task::Stable => Content::Kmedians { centers: locations, weights },
         Task::Gmm => {
             let sigmas: Vec<Vec<f64>> =
                 order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect();
@@ -277,7 +307,7 @@ fn tell(
         }
     };
     let covariance = match params.task {
-        Task::Kmeans | Task::Pca => "none",
+        Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca => "none",
         Task::Gmm => params.covariance.name(),
     };
     let origin = Origin {

@@ -34,7 +34,7 @@ pub struct FitArgs {
     /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto
     #[arg(short, value_name = "K")]
     pub k: KArg,
-    /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units [default: diag]
+    /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units; scales of stable laws: iso, diag [default: diag]
     #[arg(long, value_name = "KIND")]
     pub covariance: Option<CovarianceArg>,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compressive::design::{DesignParams, LawChoice, Task, design};
-use compressive::{Bounds, Feature, SketchSpec};
+use compressive::{Bounds, Feature, FrequencyLaw, LandmarkRule, SketchSpec};
 use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
 use serde_json::json;
 
@@ -113,13 +113,18 @@ fn design_params(
     if purpose.task == Task::Pca {
         check_pca(recipe)?;
     }
+    let feature = feature(purpose.task, recipe)?;
     Ok(DesignParams {
         task: purpose.task,
         k: purpose.k,
         size: recipe.size,
-        law: recipe.law.unwrap_or(defaults.law),
+        law: recipe.law.unwrap_or(match (feature.is_kernel(), recipe.private) {
+            (true, None) => LawChoice::Landmarks(LandmarkRule::Rpcholesky),
+            (true, Some(_)) => LawChoice::Landmarks(LandmarkRule::Box),
+            (false, _) => defaults.law,
+        }),
         scale: recipe.scale.unwrap_or(defaults.scale),
-        feature: feature(purpose.task, recipe)?,
+        feature,
         dither: recipe.dither,
         whiten: recipe.whiten,
         scaling: recipe.scaling.unwrap_or_default(),
@@ -166,6 +171,7 @@ pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result
         FeatureArg::Sawtooth => Feature::Sawtooth,
         FeatureArg::Cosine => Feature::Cosine,
         FeatureArg::Quadratic => Feature::Quadratic { complex: false },
+        FeatureArg::Nystrom => Feature::Nystrom,
         FeatureArg::Periodic => {
             let path = table
                 .context("--feature periodic needs --table FILE: a JSON array of the values of one period")?;
@@ -222,6 +228,16 @@ pub fn describe(spec: &SketchSpec) -> String {
             count(spec.size as u64, "direction"),
             count(spec.dim() as u64, "column"),
             if spec.structured { ", structured" } else { "" },
+        );
+    }
+    if let FrequencyLaw::Landmarks { sampler, .. } = &spec.law {
+        return format!(
+            "{} at {} landmarks over {}, chosen by {}, kernel width {}",
+            spec.feature.name(),
+            output::thousands(spec.size as u64),
+            count(spec.dim() as u64, "column"),
+            sampler.name(),
+            number(spec.scale),
         );
     }
     format!(

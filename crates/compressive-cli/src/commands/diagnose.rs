@@ -32,7 +32,7 @@ fn describe(found: &Diagnosis) -> String {
         Verdict::TooSimple => "too simple: the rows have structure beyond this model",
         Verdict::DecoderStuck => "decoder stuck: a better model of this kind exists",
         Verdict::SketchTooSmall => "sketch too small: the best fit is not the truth",
-        Verdict::ScaleWrong => "scale wrong: the frequencies do not fit the rows",
+        Verdict::ScaleWrong => "scale wrong: the frequencies (or the kernel) do not fit the rows",
     };
     let reference = if found.reference_given { "the truth" } else { "a fresh search" };
     format!(

@@ -21,8 +21,8 @@ pub const AUTO_MOST: usize = 20;
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
     let task = Task::from(args.task);
-    if args.covariance.is_some() && task != Task::Gmm {
-        wrong_usage("--covariance goes with --task gmm");
+    if args.covariance.is_some() && task.is_clustering() {
+        wrong_usage("--covariance goes with --task gmm and --task stable");
     }
     check_k(args.k)?;
     check_components(task, args.k, &args.learn)?;

@@ -82,7 +82,9 @@ fn report(
     let operator = spec.build()?;
     if sketch.is_some() {
         report["bytes"] = json!(size);
-        report["radius"] = json!(operator.radii());
+        if operator.kernel().is_none() {
+            report["radius"] = json!(operator.radii());
+        }
     }
     match sketch {
         None => {}
@@ -101,7 +103,9 @@ fn report(
             tell_entries(&mut report, sketch.spec(), &sketch.moments().mean);
         }
     }
-    if frequencies {
+    if let (true, Some(kernel)) = (frequencies, operator.kernel()) {
+        report["landmarks"] = json!(kernel.points().chunks_exact(operator.dim()).collect::<Vec<_>>());
+    } else if frequencies {
         let rows = operator.frequencies().chunks_exact(operator.dim()).zip(operator.dither());
         let listed = rows.map(|(w, xi)| [w, &[f64::from(*xi) * std::f64::consts::TAU]].concat());
         report["frequencies"] = json!(listed.collect::<Vec<_>>());
@@ -129,7 +133,7 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         text.push_str("\nThe sketch is empty: no row has been added.\n");
         return Ok(text);
     }
-    if !spec.feature.is_periodic() {
+    if spec.feature.is_quadratic() {
         text.push_str(&projections(spec, &sketch.moments()?.mean));
         return Ok(text);
     }
@@ -162,7 +166,7 @@ fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
     text.push_str(&format!("mean         standard deviation {}\n", promise::mean_noise(sketch)));
     text.push_str(&describe_spec(spec));
     let moments = sketch.moments();
-    if !spec.feature.is_periodic() {
+    if spec.feature.is_quadratic() {
         text.push_str(&projections(spec, &moments.mean));
         return Ok(text);
     }
@@ -199,7 +203,7 @@ fn modulus(spec: &SketchSpec, mean: &[f64]) -> Vec<f64> {
 
 /// What the entries of the mean say, under the name that fits the feature.
 fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64]) {
-    let periodic = spec.feature.is_periodic();
+    let periodic = !spec.feature.is_quadratic();
     let name = if periodic { "modulus" } else { "root_mean_square" };
     report[name] = match (mean.is_empty(), periodic) {
         (true, _) => json!([]),
@@ -210,6 +214,9 @@ fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64])
 
 /// The moduli against the radii of their frequencies, and what they tell.
 fn curve(spec: &SketchSpec, modulus: &[f64], noise: f64, noise_name: &str) -> Result<String> {
+    if spec.feature.is_kernel() {
+        return Ok(kernel_values(modulus));
+    }
     let gain = spec.feature.surrogate().gain;
     let radii = spec.clone().build()?.radii();
     let points: Vec<(f64, f64)> =
@@ -217,6 +224,29 @@ fn curve(spec: &SketchSpec, modulus: &[f64], noise: f64, noise_name: &str) -> Re
     let noise = noise / gain;
     let picture = plot(&points, noise, "frequency radius", "|z|");
     Ok(format!("\n{picture}{}", verdict(&points, noise, noise_name)))
+}
+
+/// The mean kernel values, from the landmark with the fewest rows around it to the one with the most.
+fn kernel_values(mean: &[f64]) -> String {
+    let mut sorted = mean.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |share: f64| number(sorted[((sorted.len() - 1) as f64 * share) as usize]);
+    let mut text = format!(
+        "\nmean kernel value at the landmarks: least {}, median {}, largest {}\n",
+        at(0.0),
+        at(0.5),
+        at(1.0)
+    );
+    if sorted[sorted.len() / 2] > 0.9 {
+        text.push_str(
+            "Most values are near 1: the kernel is too wide to tell rows apart; use a smaller --scale.\n",
+        );
+    } else if sorted[sorted.len() / 2] < 1e-3 {
+        text.push_str(
+            "Most values are near 0: the kernel is too narrow for these rows; use a larger --scale.\n",
+        );
+    }
+    text
 }
 
 /// What the curve says about the scale.

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod predict;
 pub mod private_design;
 pub mod privatize;
+pub mod query;
 pub mod score;
 pub mod score_components;
 pub mod sketch;

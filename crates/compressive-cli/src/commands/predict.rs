@@ -23,9 +23,9 @@ pub fn run(args: &PredictArgs) -> Result<()> {
     check_output(&args.output)?;
     let model = read_model(&args.model)?;
     let predictor = model.predictor().with_context(|| args.model.display().to_string())?;
-    if args.probabilities && matches!(model.content, Content::Kmeans { .. }) {
+    if args.probabilities && matches!(model.content, Content::Kmeans { .. } | Content::Kmedians { .. }) {
         bail!(
-            "{} is a k-means model, which has no probabilities; leave --probabilities out",
+            "{} is a model of centres, which has no probabilities; leave --probabilities out",
             args.model.display()
         );
     }

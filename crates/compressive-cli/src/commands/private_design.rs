@@ -64,6 +64,12 @@ fn check_usage(recipe: &RecipeArgs, epsilon: f64) {
     if recipe.law == Some(LawChoice::PilotMixture) {
         wrong_usage("--law pilot-mixture is estimated from a sample of the rows, which --private excludes");
     }
+    if let Some(LawChoice::Landmarks(rule)) = recipe.law {
+        wrong_usage(&format!(
+            "--law {} takes landmarks among the rows, which --private excludes; leave --law out for landmarks drawn in the box",
+            rule.name()
+        ));
+    }
     match recipe.scale {
         Some(ScaleRule::Fixed(_)) if epsilon > 0.0 => {
             wrong_usage("--scale NUMBER leaves nothing for --private to pay for; use --private 0 with it")

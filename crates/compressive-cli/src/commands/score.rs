@@ -46,13 +46,18 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
         note(args.data.quiet, &format!("left out {} with bad values", count(total.bad, "row")));
     }
     let ari = args.labels.as_ref().map(|_| total.table.ari()).transpose()?;
-    report(args, &total, mixture, ari)
+    let medians = matches!(model.content, Content::Kmedians { .. });
+    report(args, &total, (mixture, medians), ari)
 }
 
-fn report(args: &ScoreArgs, total: &Total, mixture: bool, ari: Option<f64>) -> Result<()> {
+fn report(args: &ScoreArgs, total: &Total, (mixture, medians): (bool, bool), ari: Option<f64>) -> Result<()> {
     let rows = total.rows as f64;
     if args.json {
         let mut value = json!({ "rows": total.rows, "rows_skipped": total.bad, "sse": total.sse, "inertia": total.sse / rows });
+        if medians {
+            value["sum_of_distances"] = total.distances.into();
+            value["mean_distance"] = (total.distances / rows).into();
+        }
         if mixture {
             value["log_likelihood"] = total.log_likelihood.into();
             value["log_likelihood_per_row"] = (total.log_likelihood / rows).into();
@@ -68,6 +73,10 @@ fn report(args: &ScoreArgs, total: &Total, mixture: bool, ari: Option<f64>) -> R
         number(total.sse),
         number(total.sse / rows),
     );
+    if medians {
+        let (sum, mean) = (number(total.distances), number(total.distances / rows));
+        text.push_str(&format!("distances       {sum}\nper row         {mean}\n"));
+    }
     if mixture {
         let (sum, mean) = (number(total.log_likelihood), number(total.log_likelihood / rows));
         text.push_str(&format!("log-likelihood  {sum}\nper row         {mean}\n"));
@@ -83,6 +92,7 @@ struct Part {
     rows: u64,
     bad: u64,
     sse: f64,
+    distances: f64,
     log_likelihood: f64,
     /// Class and component of each row, if there are classes; classes by their place in `names`.
     pairs: Vec<(u32, u32)>,
@@ -104,6 +114,7 @@ fn worker(
             rows: chunk.n_rows() as u64,
             bad: chunk.n_skipped() as u64,
             sse: scores.distances.iter().sum(),
+            distances: scores.distances.iter().map(|s| s.sqrt()).sum(),
             log_likelihood: scores.log_densities.iter().sum(),
             pairs,
             names,
@@ -134,6 +145,8 @@ struct Total {
     rows: u64,
     bad: u64,
     sse: f64,
+    /// Sum of distances, not squared.
+    distances: f64,
     log_likelihood: f64,
     table: Table,
 }
@@ -143,6 +156,7 @@ impl Total {
         self.rows += part.rows;
         self.bad += part.bad;
         self.sse += part.sse;
+        self.distances += part.distances;
         self.log_likelihood += part.log_likelihood;
         self.table.add(&part);
         Ok(())

@@ -77,6 +77,21 @@ impl Simd for Avx2 {
         unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
     }
     #[inline(always)]
+    fn min(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX2 and FMA.
+        unsafe { _mm256_min_ps(a, b) }
+    }
+    #[inline(always)]
+    fn max(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX2 and FMA.
+        unsafe { _mm256_max_ps(a, b) }
+    }
+    #[inline(always)]
+    fn scale(self, a: Self::F, k: Self::I) -> Self::F {
+        // SAFETY: the token proves AVX2 and FMA.
+        unsafe { _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_slli_epi32::<23>(k))) }
+    }
+    #[inline(always)]
     fn to_int(self, a: Self::F) -> Self::I {
         // SAFETY: the token proves AVX2 and FMA.
         unsafe { _mm256_cvtps_epi32(a) }

@@ -87,6 +87,21 @@ impl Simd for Avx512 {
         unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
     }
     #[inline(always)]
+    fn min(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX-512F.
+        unsafe { _mm512_min_ps(a, b) }
+    }
+    #[inline(always)]
+    fn max(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves AVX-512F.
+        unsafe { _mm512_max_ps(a, b) }
+    }
+    #[inline(always)]
+    fn scale(self, a: Self::F, k: Self::I) -> Self::F {
+        // SAFETY: the token proves AVX-512F.
+        unsafe { _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_slli_epi32::<23>(k))) }
+    }
+    #[inline(always)]
     fn to_int(self, a: Self::F) -> Self::I {
         // SAFETY: the token proves AVX-512F.
         unsafe { _mm512_cvtps_epi32(a) }

@@ -58,6 +58,12 @@ pub(crate) trait Simd: Copy {
     fn fma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// Nearest integer, ties to even.
     fn round(self, a: Self::F) -> Self::F;
+    /// The smaller of two numbers; of zeros of either sign, one of them.
+    fn min(self, a: Self::F, b: Self::F) -> Self::F;
+    /// The larger of two numbers; of zeros of either sign, one of them.
+    fn max(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a * 2^k`, exactly, where `a` and the result are normal numbers.
+    fn scale(self, a: Self::F, k: Self::I) -> Self::F;
     /// Nearest integer, ties to even, for |a| < 2^31.
     fn to_int(self, a: Self::F) -> Self::I;
     /// `a` moved to the nearer end if it is outside of [-1, 1]; `a` is not NaN.

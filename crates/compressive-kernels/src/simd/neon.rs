@@ -72,6 +72,21 @@ impl Simd for Neon {
         unsafe { vrndnq_f32(a) }
     }
     #[inline(always)]
+    fn min(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves NEON.
+        unsafe { vminq_f32(a, b) }
+    }
+    #[inline(always)]
+    fn max(self, a: Self::F, b: Self::F) -> Self::F {
+        // SAFETY: the token proves NEON.
+        unsafe { vmaxq_f32(a, b) }
+    }
+    #[inline(always)]
+    fn scale(self, a: Self::F, k: Self::I) -> Self::F {
+        // SAFETY: the token proves NEON.
+        unsafe { vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(a), vshlq_n_s32::<23>(k))) }
+    }
+    #[inline(always)]
     fn to_int(self, a: Self::F) -> Self::I {
         // SAFETY: the token proves NEON.
         unsafe { vcvtnq_s32_f32(a) }

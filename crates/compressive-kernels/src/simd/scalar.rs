@@ -67,6 +67,18 @@ impl Simd for Scalar {
         a.map(f32::round_ties_even)
     }
     #[inline(always)]
+    fn min(self, a: Self::F, b: Self::F) -> Self::F {
+        std::array::from_fn(|i| if a[i] < b[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    fn max(self, a: Self::F, b: Self::F) -> Self::F {
+        std::array::from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    fn scale(self, a: Self::F, k: Self::I) -> Self::F {
+        std::array::from_fn(|i| f32::from_bits(a[i].to_bits().wrapping_add((k[i] as u32) << 23)))
+    }
+    #[inline(always)]
     fn to_int(self, a: Self::F) -> Self::I {
         a.map(|x| x.round_ties_even() as i32)
     }

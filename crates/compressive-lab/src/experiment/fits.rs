@@ -40,7 +40,12 @@ fn columns(dim: usize) -> Vec<String> {
 
 /// The program's own design on a pilot of the rows, then one pass over all.
 pub(super) fn designed(values: &[f64], dim: usize, params: &DesignParams) -> Result<Sketched> {
-    sketch(values, design(&pilot(values, dim), &columns(dim), params)?)
+    sketch(values, spec(values, dim, params)?)
+}
+
+/// The program's own design on a pilot of the rows.
+pub(super) fn spec(values: &[f64], dim: usize, params: &DesignParams) -> Result<SketchSpec> {
+    Ok(design(&pilot(values, dim), &columns(dim), params)?)
 }
 
 /// A sketch without any transform: the law at a given scale in the data's own units, and the range of the rows as the box.
@@ -132,6 +137,11 @@ impl Sketched {
         self.learn(Task::Pca, k, decoder, 1)
     }
 
+    /// The model of a task with the program's defaults.
+    pub fn model(&self, task: Task, k: usize) -> Result<Model> {
+        self.learn(task, k, Decoder::Auto, 1)
+    }
+
     /// Centres of k-means, k x d, by a decoder with the program's defaults.
     pub fn centers(&self, k: usize, decoder: Decoder, threads: usize) -> Result<Vec<f64>> {
         Ok(self.learn(Task::Kmeans, k, decoder, threads)?.locations().concat())
@@ -189,7 +199,9 @@ fn to_mixture(model: &Model) -> Mixture {
         Content::Gmm { covariances: Covariances::Full(all), .. } => {
             (all.iter().flatten().flatten().copied().collect(), Shape::Full)
         }
-        Content::Kmeans { .. } | Content::Pca { .. } => (Vec::new(), Shape::Diagonal),
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Stable { .. } | Content::Pca { .. } => {
+            (Vec::new(), Shape::Diagonal)
+        }
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }

@@ -88,8 +88,13 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     Ok(Report { text: vec![text], tables: vec![table], ..Report::default() })
 }
 
+/// The rows of the digits and their number of columns.
+pub(super) fn digits(folder: Option<&Path>) -> Result<(Vec<f64>, usize)> {
+    read(&find(SETS[0].file, folder)?)
+}
+
 /// A data file in the folder given, else among the test data of the source.
-fn find(file: &str, folder: Option<&Path>) -> Result<PathBuf> {
+pub(super) fn find(file: &str, folder: Option<&Path>) -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/real");
     let places = folder.map(Path::to_path_buf).into_iter().chain([source]);
     let mut paths = places.map(|place| place.join(file));
@@ -97,7 +102,7 @@ fn find(file: &str, folder: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// All rows of a table, in order, and the number of columns.
-fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
+pub(super) fn read(path: &Path) -> Result<(Vec<f64>, usize)> {
     let failed =
         |e: compressive_io::Error| Error::File { path: path.display().to_string(), problem: e.to_string() };
     let inputs = [path.display().to_string()];

@@ -195,8 +195,48 @@ fn principal_components_of_a_sketch_are_nearly_those_of_the_rows() {
 }
 
 #[test]
+fn a_nystrom_sketch_is_ahead_of_a_fourier_sketch_where_both_are_small() {
+    let report = quick("nystrom");
+    let [small, large] = &report.tables[0].rows[..] else { panic!("two sizes: {:?}", report.tables) };
+    // Columns 2 and 3 are Fourier with as many frequencies and with as many sums, 7 is the program's own rule for landmarks.
+    let medians = |row| [2, 3, 7].map(|column| number(row, column, "median"));
+    let [frequencies, sums, landmarks] = medians(small);
+    assert!(landmarks < 1.3 && landmarks < frequencies && landmarks < sums, "{small:?}");
+    assert!(medians(large)[2] < 1.05, "{large:?}");
+    assert!(number(&report.tables[1].rows[1], 7, "median") < 0.1, "{:?}", report.tables[1]);
+    assert_eq!(png_size(&report.figures[0].png), (1000, 620));
+}
+
+#[test]
+fn a_nystrom_sketch_works_at_kernel_widths_where_fewer_waves_fail() {
+    let report = quick("nystrom-scale");
+    for row in &report.tables[0].rows[..2] {
+        assert!(number(row, 3, "median") < 1.05, "{row:?}");
+    }
+    let last = report.tables[0].rows.last().expect("the number of usable widths");
+    assert!(number(last, 3, "usable") >= number(last, 2, "usable"), "{last:?}");
+    assert_eq!(report.figures.len(), 2);
+}
+
+#[test]
 fn speed_is_a_positive_number_of_seconds_beside_its_bar() {
     let report = quick("speed");
     let row = &report.tables[0].rows[0];
     assert!(number(row, 5, "seconds") > 0.0 && number(row, 8, "bar") == 0.5, "{row:?}");
+}
+
+#[test]
+fn random_queries_are_answered_within_the_error_that_is_stated() {
+    // 200 queries with a chance of at most 0.05 each to be outside: fewer than 184 inside happen in less than 3% of runs.
+    let report = quick("queries");
+    let row = &report.tables[0].rows[0];
+    assert!(number(row, 2, "inside") >= 0.92 && number(row, 2, "queries") == 200.0, "{row:?}");
+    assert!(number(row, 8, "half_width") < 0.05, "intervals that say something: {row:?}");
+}
+
+#[test]
+fn medians_among_outliers_and_stable_laws_are_found() {
+    let report = quick("families");
+    assert!(number(&report.tables[0].rows[0], 1, "median") < 1.05, "{report:?}");
+    assert!(number(&report.tables[1].rows[0], 2, "alpha") < 0.05, "{report:?}");
 }

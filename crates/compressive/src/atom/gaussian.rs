@@ -14,7 +14,13 @@
 //! $\sum_j t_j \omega_j$, a variance along a direction e gets $-\tfrac12 \sum_j s_j (\omega_j^\top e)^2$, and L gets $-\sum_j s_j\, \omega_j \omega_j^\top L$.
 //!
 //! Cost: 2 k m d multiply-adds forward and as many back (k m d^2 for `Full`), and one sine, cosine and exponential for each of k m entries.
+//! At landmarks instead of frequencies ([`Gaussian::at_landmarks`]) the sketch of an atom is its mean kernel value, see the file `kernel.rs`.
+//!
 //! Reference: \[KBGP18\] eq. 15; the shared width is this project's own.
+
+mod kernel;
+
+pub(crate) use kernel::{Kernel, Spread};
 
 use super::{AtomFamily, Batch, ParamBounds};
 use crate::linear::{dot, multiply, multiply_transposed};
@@ -51,6 +57,8 @@ pub struct Gaussian {
     squares: Vec<f64>,
     /// $|\omega_j|^2$, or $\omega_j^\top \Sigma\,\omega_j$ for `Known`.
     norms: Vec<f64>,
+    /// Landmarks in place of frequencies.
+    kernel: Option<Kernel>,
     /// Largest variance allowed, in working units squared.
     variance_max: f64,
 }
@@ -83,20 +91,51 @@ impl Gaussian {
             dither: dither.to_vec(),
             squares,
             norms,
+            kernel: None,
             variance_max,
         }
     }
 
+    /// The family at landmarks (m rows of d) of a Gaussian kernel of the given squared width.
+    pub fn at_landmarks(
+        covariance: Shape,
+        dim: usize,
+        landmarks: &[f64],
+        width_squared: f64,
+        variance_max: f64,
+    ) -> Gaussian {
+        let kernel = Kernel::new(dim, landmarks.to_vec(), width_squared);
+        // The frequencies of this kernel have a mean square of d over its squared width.
+        let norms = vec![dim as f64 / width_squared; landmarks.len() / dim];
+        let plain = Gaussian::new(covariance, dim, &[], &[], variance_max);
+        Gaussian { kernel: Some(kernel), norms, ..plain }
+    }
+
+    /// The kernel, if this family is at landmarks.
+    pub(crate) fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref()
+    }
+
     /// The same frequencies with another covariance.
     pub fn with_covariance(&self, covariance: Shape) -> Gaussian {
+        if let Some(kernel) = &self.kernel {
+            let (points, width) = (kernel.points(), kernel.width_squared());
+            return Gaussian::at_landmarks(covariance, self.dim, points, width, self.variance_max);
+        }
         Gaussian::new(covariance, self.dim, &self.frequencies, &self.dither, self.variance_max)
     }
 
-    /// The same family at some of its frequencies, in the order given.
+    /// The same family at some of its frequencies or landmarks, in the order given.
     pub fn at(&self, which: &[usize]) -> Gaussian {
         let d = self.dim;
-        let rows: Vec<f64> =
-            which.iter().flat_map(|&j| self.frequencies[j * d..(j + 1) * d].iter().copied()).collect();
+        let select = |rows: &[f64]| -> Vec<f64> {
+            which.iter().flat_map(|&j| rows[j * d..(j + 1) * d].iter().copied()).collect()
+        };
+        if let Some(kernel) = &self.kernel {
+            let (points, width) = (select(kernel.points()), kernel.width_squared());
+            return Gaussian::at_landmarks(self.covariance.clone(), d, &points, width, self.variance_max);
+        }
+        let rows = select(&self.frequencies);
         let dither: Vec<f64> = which.iter().map(|&j| self.dither[j]).collect();
         Gaussian::new(self.covariance.clone(), d, &rows, &dither, self.variance_max)
     }
@@ -302,7 +341,10 @@ impl AtomFamily for Gaussian {
         let d = self.dim;
         let m = self.dither.len().max(1) as f64;
         let square = |c: usize| self.frequencies.iter().skip(c).step_by(d).map(|w| w * w).sum::<f64>() / m;
-        let squares: Vec<f64> = (0..d).map(|c| square(c).max(1e-300)).collect();
+        let squares: Vec<f64> = match &self.kernel {
+            Some(kernel) => vec![1.0 / kernel.width_squared(); d],
+            None => (0..d).map(|c| square(c).max(1e-300)).collect(),
+        };
         let all: f64 = squares.iter().sum();
         let mut own: Vec<f64> = squares.iter().map(|s| 1.0 / s.sqrt()).collect();
         let by_coordinate = squares.iter().map(|s| 2.0 / s);
@@ -353,6 +395,9 @@ impl AtomFamily for Gaussian {
         let (d, p, m) = (self.dim, self.n_params(), self.norms.len());
         let k = atoms.len() / p;
         out.resize(k, m);
+        if let Some(kernel) = &self.kernel {
+            return kernel.sketch_batch(&self.spreads(atoms, shared, kernel), out);
+        }
         let centres: Vec<f64> = atoms.chunks_exact(p).flat_map(|atom| atom[..d].iter().copied()).collect();
         out.work.resize(k * m, 0.0);
         multiply_transposed(&centres, &self.frequencies, d, &mut out.work);
@@ -366,12 +411,16 @@ impl AtomFamily for Gaussian {
     fn vjp_batch(
         &self,
         atoms: &[f64],
-        _shared: &[f64],
+        shared: &[f64],
         values: &Batch,
         cotangent: &mut Batch,
         grad_atoms: &mut [f64],
         grad_shared: &mut [f64],
     ) {
+        if let Some(kernel) = &self.kernel {
+            let spreads = self.spreads(atoms, shared, kernel);
+            return self.kernel_vjp(kernel, (atoms, &spreads), values, cotangent, (grad_atoms, grad_shared));
+        }
         let (d, p) = (self.dim, self.n_params());
         // t = Im(conj(a) (u + iv)) and s = Re(conj(a) (u + iv)), in place.
         let waves = values.re.iter().zip(&values.im);

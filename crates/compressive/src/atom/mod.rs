@@ -7,8 +7,11 @@
 //! imaginary cotangents at zero.
 
 mod gaussian;
+mod stable;
 
 pub use gaussian::{Gaussian, Shape};
+pub(crate) use gaussian::{Kernel, Spread};
+pub use stable::{ALPHA_MAX, ALPHA_MIN, Stable};
 
 /// The sketches of k atoms, k rows of m complex numbers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,6 +16,8 @@ pub(super) struct Ascent<'a> {
     target: &'a Target,
     family: &'a Gaussian,
     residual: (&'a [f64], &'a [f64]),
+    /// The residual times the squared weights, or in the target's metric.
+    weighted: (Vec<f64>, Vec<f64>),
     shared: &'a [f64],
     values: Batch,
     cotangent: Batch,
@@ -33,6 +35,10 @@ impl<'a> Ascent<'a> {
         Ascent {
             target,
             family,
+            weighted: (
+                target.weigh(residual.0),
+                if target.complex { target.weigh(residual.1) } else { vec![] },
+            ),
             residual,
             shared,
             values: Batch::default(),
@@ -46,24 +52,23 @@ impl<'a> Ascent<'a> {
         self.family.sketch_batch(atom, self.shared, &mut self.values);
         self.cotangent.resize(1, self.target.size());
         let complex = self.target.complex;
-        let squares = || self.target.weights.iter().map(|w| w * w);
-        let weighted = |a: &[f64], out: &mut [f64]| {
-            out.iter_mut().zip(a).zip(squares()).for_each(|((o, a), s)| *o = s * a);
-        };
-        weighted(&self.values.re, &mut self.cotangent.re);
-        weighted(&self.values.im, &mut self.cotangent.im);
+        self.cotangent.re.copy_from_slice(&self.target.weigh(&self.values.re));
+        if complex {
+            self.cotangent.im.copy_from_slice(&self.target.weigh(&self.values.im));
+        }
         let product = |re: &[f64], im: &[f64]| {
             dot(&self.cotangent.re, re) + if complex { dot(&self.cotangent.im, im) } else { 0.0 }
         };
         let norm = product(&self.values.re, &self.values.im).sqrt().max(1e-300);
         let f = product(self.residual.0, self.residual.1) / norm;
-        let cotangent = |a: &[f64], r: &[f64], out: &mut [f64]| {
-            let entries = out.iter_mut().zip(a).zip(r).zip(squares());
-            entries.for_each(|(((o, a), r), s)| *o = s * (r - f * a / norm) / norm);
+        // The weighted atom is in the cotangent, so that only the residual is left to weigh, which does not change.
+        let cotangent = |weighted: &[f64], out: &mut [f64]| {
+            let entries = out.iter_mut().zip(weighted);
+            entries.for_each(|(o, r)| *o = (r - f * *o / norm) / norm);
         };
-        cotangent(&self.values.re, self.residual.0, &mut self.cotangent.re);
+        cotangent(&self.weighted.0, &mut self.cotangent.re);
         if complex {
-            cotangent(&self.values.im, self.residual.1, &mut self.cotangent.im);
+            cotangent(&self.weighted.1, &mut self.cotangent.im);
         } else {
             self.cotangent.im.fill(0.0);
         }

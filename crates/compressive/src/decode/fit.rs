@@ -1,6 +1,6 @@
 //! A mixture being fitted: its objective, its weights, its joint descent.
 //!
-//! Objective: $f(\theta, \alpha) = \sum_j w_j^2\,\lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$.
+//! Objective: $f(\theta, \alpha) = \sum_j w_j^2\,\lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, or the square in the target's [`Metric`](super::Metric) if it has one.
 
 use std::ops::Range;
 
@@ -74,12 +74,14 @@ impl<'a> Problem<'a> {
     pub fn new(target: &'a Target, family: &'a dyn AtomFamily) -> Problem<'a> {
         let m = target.size();
         let squares = target.weights.iter().map(|w| w * w).collect();
+        // A metric joins all entries, so that they must be in one chunk.
+        let step = if target.metric.is_some() { m.max(1) } else { CHUNK };
         let chunk = |start: usize| {
-            let range = start..m.min(start + CHUNK);
+            let range = start..m.min(start + step);
             let which: Vec<usize> = range.clone().collect();
             Chunk { range, family: family.restrict(&which) }
         };
-        let chunks = (0..m).step_by(CHUNK).map(chunk).collect();
+        let chunks = (0..m).step_by(step).map(chunk).collect();
         Problem { target, family, squares, chunks, values: Batch::default(), cotangent: Batch::default() }
     }
 
@@ -100,7 +102,10 @@ impl<'a> Problem<'a> {
     /// The objective.
     pub fn cost(&mut self, fit: &Fit) -> f64 {
         let (re, im) = self.residual(fit);
-        energy(&self.squares, &re, &im)
+        match &self.target.metric {
+            Some(metric) => metric.square(&re),
+            None => energy(&self.squares, &re, &im),
+        }
     }
 
     /// Drops atoms until k are left, each time the one that the others replace best: the cost of leaving out atom l, with the other weights fitted anew, is
@@ -145,6 +150,10 @@ impl<'a> Problem<'a> {
     /// Gram matrix of the atoms, and their products with the sketch.
     fn normal_equations(&mut self, fit: &Fit) -> (Vec<f64>, Vec<f64>) {
         let k = fit.atoms.len() / self.family.n_params();
+        if let Some(metric) = &self.target.metric {
+            self.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
+            return metric.normal_equations(&self.values.re, &self.target.re);
+        }
         let (mut gram, mut rhs) = (vec![0.0; k * k], vec![0.0; k]);
         for chunk in &self.chunks {
             chunk.family.sketch_batch(&fit.atoms, &fit.shared, &mut self.values);
@@ -234,10 +243,17 @@ impl<'a> Problem<'a> {
             if self.target.complex {
                 subtract(&mut im, weights, &self.values.im);
             }
-            let squares = &self.squares[range];
-            cost += energy(squares, &re, &im);
-            re.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
-            im.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
+            if let Some(metric) = &self.target.metric {
+                let plain = re.clone();
+                metric.apply(&mut re);
+                cost += dot(&plain, &re);
+                re.iter_mut().for_each(|r| *r *= -2.0);
+            } else {
+                let squares = &self.squares[range];
+                cost += energy(squares, &re, &im);
+                re.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
+                im.iter_mut().zip(squares).for_each(|(r, s)| *r *= -2.0 * s);
+            }
             self.cotangent.resize(weights.len(), n);
             for (l, &weight) in weights.iter().enumerate() {
                 let rows = l * n..(l + 1) * n;

@@ -17,6 +17,9 @@ use crate::decode::target::Target;
 
 /// The objective that a right fit is expected to have.
 pub(crate) fn expected_cost(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
+    if let Some(metric) = &target.metric {
+        return super::kernel_noise::expected_cost(target, metric, family, fit);
+    }
     let (d, p) = (target.dim(), family.n_params());
     let weights = fit.normalised_weights();
     let sigmas: Vec<Vec<f64>> =
@@ -52,7 +55,12 @@ pub(crate) fn expected_cost(target: &Target, family: &Gaussian, fit: &Fit) -> f6
 }
 
 /// Power of one row's entry beyond the 1/2 of a sine or cosine: other harmonics of the feature, and added noise times the rows.
+///
+/// At landmarks the added noise alone, in units of a kernel value.
 pub(crate) fn excess(target: &Target) -> f64 {
+    if let Some(metric) = &target.metric {
+        return metric.entry_noise() * target.rows;
+    }
     let energy = target.re.iter().chain(&target.im).map(|v| v * v).sum::<f64>() / target.entries() as f64;
     (target.noise * target.rows + energy - 0.5).max(0.0)
 }

@@ -20,23 +20,30 @@
 //! If the model is right, $\chi^2$ is near [`PolishInfo::degrees`]; far above it the start was in the wrong basin, or k is too small.
 //!
 //! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each of one or two matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes.
+//! At landmarks the same is done with the covariance of kernel values (file `landmarks.rs`), and [`least_squares`] in the metric of the kernel.
 //! It does not search: it needs a start in the right basin, from a greedy decoder.
 //! References: \[KBGP18\] section 5 (the problem); A. R. Hall, *Generalized Method of Moments*, Oxford University Press, 2005 (the estimator). The closed-form
 //! covariance of sketches is this project's own.
 
 mod covariance;
 mod factor;
+mod landmarks;
 mod parallel;
 mod predictive;
 mod problem;
 mod variables;
 
+use std::sync::Arc;
+
 use crate::atom::{AtomFamily, Gaussian};
 use crate::decode::fit::{Fit, Problem};
+use crate::decode::metric::Metric;
 use crate::decode::noise::excess;
 use crate::decode::target::Target;
 use crate::error::{Error, Result};
 use crate::solve::{LeastSquares, LmInfo, LmParams, StopReason, levenberg_marquardt};
+
+pub(crate) use factor::{Factor, Packed};
 
 use covariance::covariance;
 pub(super) use predictive::predictive;
@@ -147,10 +154,15 @@ pub fn least_squares(
         let weights = which.iter().map(|&j| target.weights[j]).collect();
         part(target, family, which, Weighting::Each(weights))
     };
+    let parts = match &target.metric {
+        // The metric of a kernel joins all entries.
+        Some(metric) => vec![whole(target, family, metric)],
+        None => order.chunks(CHUNK).map(part).collect(),
+    };
     let mut problem = Weighted {
         variables: Variables::new(family, fit.k()),
         complex: target.complex,
-        parts: order.chunks(CHUNK).map(part).collect(),
+        parts,
         unit_sum: params.total_weight,
         renew: 1.0,
         age: 0,
@@ -210,7 +222,16 @@ fn check(target: &Target, family: &Gaussian, fit: &Fit) -> Result<()> {
 fn misfit(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
     let (re, im) = Problem::new(target, family).residual(fit);
     let entries = target.size() as f64 * if target.complex { 2.0 } else { 1.0 };
-    re.iter().chain(&im).map(|r| r * r).sum::<f64>() / (entries * target.noise).max(f64::MIN_POSITIVE)
+    let noise = entry_noise(target, family, fit);
+    re.iter().chain(&im).map(|r| r * r).sum::<f64>() / (entries * noise).max(f64::MIN_POSITIVE)
+}
+
+/// Variance of an entry of the sketch from sampling and added noise, averaged over the entries.
+fn entry_noise(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
+    match &target.metric {
+        Some(metric) => landmarks::entry_variance(family, fit) / target.rows + metric.entry_noise(),
+        None => target.noise,
+    }
 }
 
 /// Frequencies in groups of at most `entries_max` entries, and small enough for the memory; each group has frequencies of all lengths.
@@ -237,6 +258,11 @@ fn part(target: &Target, family: &Gaussian, which: &[usize], weighting: Weightin
     Part { family: family.at(which), z: z.collect(), weighting }
 }
 
+/// The whole sketch of kernel values, in the metric of the kernel.
+fn whole(target: &Target, family: &Gaussian, metric: &Metric) -> Part {
+    Part { family: family.clone(), z: target.re.clone(), weighting: Weighting::Whitened(metric.factor()) }
+}
+
 /// Steps 1 and 2: the whitened problem at a fit; none if the covariance has no factor.
 fn weighted(
     target: &Target,
@@ -249,7 +275,8 @@ fn weighted(
     let threads = parallel::resolve(params.threads);
     info.misfit = misfit(target, family, fit);
     // Sampling noise shrinks with the rows while a wrong model does not: without this term many rows would turn its error into confident nonsense.
-    let excess = excess(target) + (info.misfit - 1.0).max(0.0) * target.noise * target.rows;
+    let unexplained = (info.misfit - 1.0).max(0.0) * entry_noise(target, family, fit) * target.rows;
+    let excess = excess(target) + unexplained;
     let variables = Variables::new(family, fit.k());
     let mut parts = Vec::with_capacity(groups.len());
     let mut unit_sum = 0.0f64;
@@ -273,7 +300,7 @@ fn weighted(
         info.ridge = info.ridge.max(ridge);
         info.degrees += factor.len() as f64 - variance * factor.inverse_trace();
         unit_sum = unit_sum.max(1.0 / variance);
-        parts.push(part(target, family, which, Weighting::Whitened(factor)));
+        parts.push(part(target, family, which, Weighting::Whitened(Arc::new(factor))));
     }
     Some(Weighted {
         variables,

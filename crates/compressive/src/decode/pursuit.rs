@@ -5,6 +5,7 @@ use crate::decode::ascent::Ascent;
 use crate::decode::fit::{Fit, Problem};
 use crate::decode::info::{DecodeInfo, Stop};
 use crate::decode::target::Target;
+use crate::design::kernel_width;
 use crate::random::Stream;
 use crate::scale::fit_decay;
 
@@ -118,6 +119,11 @@ pub(super) fn kernel_variance(target: &Target) -> f64 {
 /// Mean variance of the clusters from the decay of the peaks of $|z|$ with the radius, the regression of \[KBGP18\] section 3.3.3 on the sketch itself.
 pub(crate) fn cluster_variance(target: &Target) -> f64 {
     const BLOCKS: usize = 30;
+    let (smallest, largest) = target.points.variance_range();
+    if let Some(kernel) = target.points.kernel() {
+        // Kernel values have no radii; the width of a designed kernel is a multiple of that of the clusters.
+        return (kernel.width_squared() / kernel_width(target.dim()).powi(2)).clamp(smallest, largest);
+    }
     let modulus = target.re.iter().zip(&target.im).map(|(a, b)| (a * a + b * b).sqrt());
     let radii = target.points.norms().iter().map(|n| n.sqrt());
     let mut curve: Vec<(f64, f64)> = radii.zip(modulus).collect();
@@ -127,6 +133,5 @@ pub(crate) fn cluster_variance(target: &Target) -> f64 {
     let peaks: Vec<(f64, f64)> = curve.chunks_exact(block).filter_map(peak).collect();
     // The adapted radius law has a mean square of 2.3 in units of the width sought.
     let start = (2.3 / target.dim() as f64 * kernel_variance(target)).sqrt();
-    let (smallest, largest) = target.points.variance_range();
     fit_decay(&peaks, start).powi(2).clamp(smallest, largest)
 }

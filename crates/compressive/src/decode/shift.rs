@@ -74,8 +74,7 @@ pub(super) struct Correlation<'a> {
 impl<'a> Correlation<'a> {
     pub fn new(target: &'a Target, (re, im): (&[f64], &[f64]), width: f64) -> Correlation<'a> {
         let m = target.size() as f64;
-        let scaled =
-            |r: &[f64]| r.iter().zip(&target.weights).map(|(r, w)| r * w * w / m).collect::<Vec<f64>>();
+        let scaled = |r: &[f64]| target.weigh(r).iter().map(|r| r / m).collect::<Vec<f64>>();
         Correlation {
             target,
             family: target.points.with_covariance(Shape::SharedWidth),

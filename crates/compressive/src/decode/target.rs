@@ -4,7 +4,9 @@ use std::f64::consts::TAU;
 
 use crate::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::decode::fit::Fit;
+use crate::decode::metric::Metric;
 use crate::error::{Error, Result};
+use crate::landmark::KernelMap;
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
 use crate::spec::Source;
@@ -41,6 +43,8 @@ pub struct Target {
     pub points: Gaussian,
     /// Other harmonics of the feature in z, relative to the first: (h, real part, imaginary part).
     pub harmonics: Vec<(i32, f64, f64)>,
+    /// What joins the entries of a sketch of kernel values in the objective, in place of their weights.
+    pub metric: Option<Metric>,
 }
 
 /// Spreads from the centre within which searches start.
@@ -58,11 +62,14 @@ impl Target {
                 needed: 1,
             });
         }
-        if !spec.feature.is_periodic() {
+        if spec.feature.is_quadratic() {
             return Err(Error::Task {
                 field: "task",
                 problem: "a sketch of the feature `quadratic` holds first and second moments only: it gives principal components (`--task pca`), no clusters or mixtures; for those sketch again with `--task kmeans` or `--task gmm`".into(),
             });
+        }
+        if let Some(kernel) = operator.kernel() {
+            return Target::of_kernel(operator, kernel, moments);
         }
         let surrogate = spec.feature.surrogate();
         let complex = spec.feature.blocks() == 2;
@@ -75,13 +82,7 @@ impl Target {
             im[j] = if complex { a * turn_im + b * turn_re } else { 0.0 };
         }
         let (low, high) = working_box(operator);
-        let reach = match spec.source {
-            // Centre and spread of such a spec are those of the rows, while its box is what was declared, often far too wide.
-            Some(Source::Private { .. }) => START_REACH,
-            _ => f64::INFINITY,
-        };
-        let start_low = low.iter().zip(&high).map(|(l, h)| l.max(-reach).min(*h)).collect();
-        let start_high = low.iter().zip(&high).map(|(l, h)| h.min(reach).max(*l)).collect();
+        let (start_low, start_high) = start_box(spec.source, &low, &high);
         let widest = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
         let dither: Vec<f64> = operator.dither().iter().map(|&xi| f64::from(xi) * TAU).collect();
         let points =
@@ -106,7 +107,51 @@ impl Target {
             added,
             points,
             harmonics: spec.feature.harmonics(),
+            metric: None,
         })
+    }
+
+    /// The target of a sketch of kernel values: $z_j = \mathbb E\,\kappa(u, y_j)$, in the metric of the kernel. Cost: $m^3/6$.
+    ///
+    /// A row's kernel values have a square of at most m in that metric, which bounds the sampling noise.
+    fn of_kernel(operator: &SketchOperator, kernel: &KernelMap, moments: &Moments) -> Result<Target> {
+        let (spec, m) = (operator.spec(), operator.spec().size);
+        let (low, high) = working_box(operator);
+        let (start_low, start_high) = start_box(spec.source, &low, &high);
+        let widest = low.iter().zip(&high).map(|(l, h)| h - l).fold(0.0, f64::max);
+        let (points, width) = (kernel.points(), kernel.variance());
+        let metric = Metric::new(points, spec.dim(), width, moments.noise_std * moments.noise_std)?;
+        let re: Vec<f64> = moments.mean.iter().zip(kernel.gains()).map(|(z, g)| z / g).collect();
+        let sampling = (1.0 - metric.square(&re) / m as f64).max(0.0) / moments.rows;
+        let added = metric.added_noise();
+        Ok(Target {
+            re,
+            im: vec![0.0; m],
+            complex: false,
+            weights: vec![1.0; m],
+            low,
+            high,
+            start_low,
+            start_high,
+            rows: moments.rows,
+            noise: sampling + added,
+            added,
+            points: Gaussian::at_landmarks(Shape::Dirac, spec.dim(), points, width, 0.25 * widest * widest),
+            harmonics: Vec::new(),
+            metric: Some(metric),
+        })
+    }
+
+    /// A vector times the squared weights, or times the metric: $W r$ for the objective $r^\top W r$.
+    pub(crate) fn weigh(&self, r: &[f64]) -> Vec<f64> {
+        match &self.metric {
+            Some(metric) => {
+                let mut out = r.to_vec();
+                metric.apply(&mut out);
+                out
+            }
+            None => r.iter().zip(&self.weights).map(|(r, w)| r * (w * w)).collect(),
+        }
     }
 
     /// Whether most of the noise was added on purpose.
@@ -143,6 +188,19 @@ impl Target {
         clean
     }
 
+    /// The same target with its box cut to so many working units around the centre: the range of rows with heavy tails or outliers is set by few of them, and hides the others from searches.
+    pub(crate) fn near(&self, reach: f64) -> Target {
+        let mut near = self.clone();
+        for side in [&mut near.low, &mut near.high, &mut near.start_low, &mut near.start_high] {
+            side.iter_mut().for_each(|x| *x = x.clamp(-reach, reach));
+        }
+        let widest = near.low.iter().zip(&near.high).map(|(l, h)| h - l).fold(1e-3, f64::max);
+        let (d, points) = (self.dim(), &self.points);
+        near.points =
+            Gaussian::new(Shape::Dirac, d, points.frequencies(), points.dither(), 0.25 * widest * widest);
+        near
+    }
+
     /// Squared distance $\sum_j |z_j - z'_j|^2$ to another target of the same frequencies.
     pub(crate) fn distance(&self, other: &Target) -> f64 {
         let square = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
@@ -168,16 +226,31 @@ impl Target {
         Ok(())
     }
 
-    /// Number of real entries: 2m, or m for the cosine feature.
+    /// Number of real entries: 2m, or m for the features `cosine` and `nystrom`.
     pub fn entries(&self) -> usize {
         self.size() * if self.complex { 2 } else { 1 }
     }
 
     /// Weighted energy $\sum_j w_j^2 |z_j|^2$.
     pub fn energy(&self) -> f64 {
+        if let Some(metric) = &self.metric {
+            return metric.square(&self.re);
+        }
         let entries = self.re.iter().zip(&self.im).zip(&self.weights);
         entries.map(|((a, b), w)| w * w * (a * a + b * b)).sum()
     }
+}
+
+/// Where searches start, within the box.
+fn start_box(source: Option<Source>, low: &[f64], high: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let reach = match source {
+        // Centre and spread of such a spec are those of the rows, while its box is what was declared, often far too wide.
+        Some(Source::Private { .. }) => START_REACH,
+        _ => f64::INFINITY,
+    };
+    let start_low = low.iter().zip(high).map(|(l, h)| l.max(-reach).min(*h)).collect();
+    let start_high = low.iter().zip(high).map(|(l, h)| h.min(reach).max(*l)).collect();
+    (start_low, start_high)
 }
 
 /// The spec's box in working coordinates; with whitening, the smallest box around its image. Ten units each way if there is none.

@@ -59,6 +59,7 @@ fn planted_at(deviation: f64, k: usize, dim: usize, spread: f64, complex: bool, 
         added: 0.0,
         points,
         harmonics: Vec::new(),
+        metric: None,
     };
     (target, truth)
 }

@@ -62,16 +62,22 @@ impl Model {
         Ok(scores)
     }
 
-    /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector) instead. Cost: k d, or k d^3 for full covariances.
+    /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector) instead, and stable laws have no density in closed form.
+    /// Cost: k d, or k d^3 for full covariances.
     pub fn predictor(&self) -> Result<Predictor> {
         let locations = self.locations().concat();
+        let refuse = |problem: &str| Err(Error::Model { field: "task".into(), problem: problem.into() });
         let components = match &self.content {
-            Content::Kmeans { .. } => None,
+            Content::Kmeans { .. } | Content::Kmedians { .. } => None,
             Content::Pca { .. } => {
-                return Err(Error::Model {
-                    field: "task".into(),
-                    problem: "principal components give rows no labels; `compressive transform` writes their coordinates".into(),
-                });
+                return refuse(
+                    "principal components give rows no labels; `compressive transform` writes their coordinates",
+                );
+            }
+            Content::Stable { .. } => {
+                return refuse(
+                    "stable laws have no density in closed form, so rows cannot be given to their components; fit --task gmm or kmedians to label rows",
+                );
             }
             Content::Gmm { weights, covariances, .. } => {
                 Some((0..self.k).map(|l| Component::new(weights[l], covariances, l, self.dim())).collect())

@@ -12,9 +12,10 @@
 //!
 //! Cost: one pass with 60 + d frequencies, then a thousand evaluations.
 
-use crate::design::{DesignParams, LawChoice, Task, common_scaling, finish};
+use crate::design::{DesignParams, LawChoice, Task, common_scaling, finish, kernel_width, size_of};
 use crate::error::{Error, Result};
 use crate::frequency::FrequencyLaw;
+use crate::landmark::{self, LandmarkRule};
 use crate::privacy::private::PrivateSketch;
 use crate::random::{Purpose, Stream};
 use crate::scale::ScaleRule;
@@ -64,10 +65,11 @@ pub fn design(
     params: &DesignParams,
     pilot: Option<&PrivateSketch>,
 ) -> Result<SketchSpec> {
-    if params.whiten || params.law == LawChoice::PilotMixture {
+    let from_rows = matches!(params.law, LawChoice::Landmarks(rule) if rule != LandmarkRule::Box);
+    if params.whiten || params.law == LawChoice::PilotMixture || from_rows {
         return Err(Error::Spec {
             field: "transform",
-            problem: "whitening and the law pilot-mixture are estimated from the rows themselves and cannot be had privately".into(),
+            problem: "whitening, the law pilot-mixture and landmarks among the rows are taken from the rows themselves and cannot be had privately".into(),
         });
     }
     let (mut transform, bounds) = transform(columns, params)?;
@@ -89,11 +91,21 @@ pub fn design(
     let width = look.width / unit;
     let scale = match (params.scale, params.task) {
         (ScaleRule::Fixed(value), _) => value,
-        (_, Task::Kmeans) => WIDER * width,
-        (_, Task::Gmm) => width,
+        _ if params.feature.is_kernel() => kernel_width(columns.len()) * width,
+        (_, Task::Kmeans | Task::Kmedians) => WIDER * width,
+        (_, Task::Gmm | Task::Stable) => width,
         (_, Task::Pca) => 1.0,
     };
-    let spec = finish(columns, transform, bounds, None, scale, params)?;
+    let law = match params.law {
+        LawChoice::Landmarks(sampler) => {
+            let ends = [&bounds.low, &bounds.high].map(|corner| transform.apply(corner));
+            let size = size_of(params, columns.len());
+            let points = landmark::in_box(&ends[0], &ends[1], size, params.seed);
+            Some(FrequencyLaw::Landmarks { sampler, points })
+        }
+        _ => None,
+    };
+    let spec = finish(columns, transform, bounds, law, scale, params)?;
     Ok(SketchSpec { source: Some(source), ..spec })
 }
 

@@ -71,12 +71,18 @@ pub fn forecast(
     feature: &Feature,
     params: &PrivacyParams,
 ) -> Result<Forecast> {
-    if !feature.is_periodic() {
+    if feature.is_quadratic() {
         return Err(Error::Privacy {
             field: "feature",
             problem: "what the noise of a quadratic sketch does depends on its directions and its box, so it cannot be told without a spec; \
                       make one with `compressive design DATA --task pca --bounds LOW:HIGH --private 0`, and `privatize` tells the noise of its sketch"
                 .into(),
+        });
+    }
+    if feature.is_kernel() {
+        return Err(Error::Privacy {
+            field: "feature",
+            problem: "there is no forecast for nystrom sketches, whose signal depends on where the landmarks are; plan with another feature".into(),
         });
     }
     let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);

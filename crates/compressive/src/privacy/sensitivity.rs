@@ -8,13 +8,14 @@
 //! | `one-bit` | $2m$ | $\sqrt{2m}$ | $4m$ | $2\sqrt{2m}$ |
 //! | `sawtooth` | $\tfrac32 m$ | $\sqrt{\tfrac54 m}$ | $3m$ | $2\sqrt{\tfrac54 m}$ |
 //! | `cosine` | $m$ | $\sqrt m$ | $2m$ | $2\sqrt m$ |
+//! | `nystrom` | $m$ | $\sqrt m$ | $m$ | $\sqrt m$ |
 //! | `periodic` | $m \max_t (\lvert f\rvert + \lvert g\rvert)$ | $\sqrt{m \max_t (f^2 + g^2)}$ | $m \max(\mathrm{range}(f + g), \mathrm{range}(f - g))$ | at most twice |
 //!
 //! | `quadratic` | see [`Sensitivity::of_operator`] | | | |
 //!
 //! times $2^{24}$ (for tables $g(t) = f(t - \pi/2)$), plus at most $2^{-24}$ of it for the kernel's rounding: the maxima over a phase were taken over every phase the kernel can meet
 //! ([`Wave::reach`]), so the bounds hold for the sums as they are, not for an idealised cosine. They are attained, or approached as closely as one likes, when the
-//! frequencies are linearly independent over the rationals (\[CSH21\]); only the L2 bound of replacing a `sawtooth` row is 5% above the truth, $\sqrt{4.5 m}$.
+//! frequencies are linearly independent over the rationals (\[CSH21\]), or when all landmarks are near to each other; only the L2 bound of replacing a `sawtooth` row is 5% above the truth, $\sqrt{4.5 m}$.
 //! Weights of the law `weighted` enter when a sketch is decoded, not when it is made, and change nothing here. No feature needs rows clipped to the box: all are
 //! bounded everywhere.
 
@@ -62,7 +63,7 @@ pub struct Sensitivity {
 impl Sensitivity {
     /// The sensitivity of a sketch made with a spec; its directions are drawn where it depends on them.
     pub fn of_spec(spec: &SketchSpec, neighbours: Neighbours) -> Result<Sensitivity> {
-        if spec.feature.is_periodic() {
+        if !spec.feature.is_quadratic() {
             return Ok(Sensitivity::new(&spec.feature, spec.size, neighbours));
         }
         Ok(Sensitivity::of_operator(&spec.clone().build()?, neighbours))
@@ -73,7 +74,7 @@ impl Sensitivity {
     pub fn of_operator(operator: &SketchOperator, neighbours: Neighbours) -> Sensitivity {
         let spec = operator.spec();
         let general = Sensitivity::new(&spec.feature, spec.size, neighbours);
-        if spec.feature.is_periodic() {
+        if !spec.feature.is_quadratic() {
             return general;
         }
         let own = quadratic::sensitivity(operator, neighbours);
@@ -89,6 +90,8 @@ impl Sensitivity {
             Feature::Sawtooth => wave_reach(Wave::Sawtooth, neighbours),
             Feature::Cosine => wave_reach(Wave::Cosine, neighbours),
             Feature::Quadratic { .. } => quadratic_reach(neighbours),
+            // Entries are not negative, so two rows differ by no more than one has.
+            Feature::Nystrom => wave_reach(Wave::Gaussian, Neighbours::AddRemove),
         };
         let m = size as u128;
         Sensitivity { l1: m * u128::from(l1), l2_squared: m * u128::from(l2_squared) }

@@ -94,14 +94,19 @@ fn update_pair(upper: &mut [f64], lower: &mut [f64], p: [&[f64]; 4]) {
     }
 }
 
-/// Solves $R^\top R x = b$ in place. Cost: $n^2$ multiply-adds.
-pub(crate) fn solve(r: &[f64], n: usize, b: &mut [f64]) {
-    for i in 0..n {
+/// Solves $R^\top y = b$ in place for a `b` that is zero before `from`. Cost: $(n - from)^2 / 2$ multiply-adds.
+pub(crate) fn solve_lower(r: &[f64], n: usize, from: usize, b: &mut [f64]) {
+    for i in from..n {
         let row = &r[i * n..(i + 1) * n];
         b[i] /= row[i];
         let value = b[i];
         add_scaled(&mut b[i + 1..n], -value, &row[i + 1..]);
     }
+}
+
+/// Solves $R^\top R x = b$ in place. Cost: $n^2$ multiply-adds.
+pub(crate) fn solve(r: &[f64], n: usize, b: &mut [f64]) {
+    solve_lower(r, n, 0, b);
     for i in (0..n).rev() {
         let row = &r[i * n..(i + 1) * n];
         b[i] = (b[i] - dot(&row[i + 1..], &b[i + 1..n])) / row[i];

@@ -134,6 +134,12 @@ fn advice(d: &Diagnosis, target: &Target, model: &Model) -> String {
             "the objective is lowest away from the true answer: sketch again with a larger --size (now {size}, try {})",
             2 * size
         ),
+        Verdict::ScaleWrong if target.points.kernel().is_some() => format!(
+            "the mean kernel value is {:.2}, so the kernel is too {} for the rows: sketch again with a {} --scale, or let the program choose it",
+            d.mean_modulus,
+            if d.mean_modulus > 0.5 { "wide" } else { "narrow" },
+            if d.mean_modulus > 0.5 { "smaller" } else { "larger" },
+        ),
         Verdict::ScaleWrong if d.mean_modulus > 0.5 => {
             "the frequencies are too low to tell the rows apart: sketch again with a smaller --scale, or let the program choose it".into()
         }
@@ -149,6 +155,8 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     use crate::task::CovarianceKind;
     let (task, covariance) = match &model.content {
         Content::Kmeans { .. } | Content::Pca { .. } => (Task::Kmeans, CovarianceKind::Diag),
+        Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
+        Content::Stable { .. } => (Task::Stable, CovarianceKind::Diag),
         Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
             (Task::Gmm, CovarianceKind::Full)
         }
@@ -198,7 +206,15 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
             }
             (family, Fit { atoms, shared: vec![], weights: weights.clone() })
         }
-        Content::Kmeans { .. } | Content::Pca { .. } => fitted_shapes(operator, target, model),
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } => {
+            fitted_shapes(operator, target, model)
+        }
+        Content::Stable { .. } => {
+            return Err(Error::Model {
+                field: "task".into(),
+                problem: "stable laws cannot be diagnosed; their own `origin.misfit` tells how well they explain the sketch".into(),
+            });
+        }
     };
     let clean = target.without_harmonics(&family, &fit);
     let cost = Problem::new(&clean, &family).cost(&fit);

@@ -52,8 +52,7 @@ pub(super) fn refine(
     params: &LearnParams,
 ) -> Result<Option<Shares>> {
     let (k, d) = (centers.len(), target.dim());
-    let affordable = target.entries() / (2 * (1 + 2 * d));
-    let rich_k = affordable.min(RICHER * k).min(target.rows as usize);
+    let rich_k = affordable(target, k);
     if decoded.misfit < UNEXPLAINED || 2 * rich_k < 3 * k {
         return Ok(None);
     }
@@ -83,8 +82,14 @@ pub(super) fn refine(
     Ok(Some((best.centers.chunks_exact(d).map(unscaled).collect(), shares)))
 }
 
+/// Atoms of a richer mixture that the sketch can carry.
+pub(super) fn affordable(target: &Target, k: usize) -> usize {
+    let most = target.entries() / (2 * (1 + 2 * target.dim()));
+    most.min(RICHER * k).min(target.rows as usize)
+}
+
 /// Step 1: the better of a search for more atoms and of the given atoms, the heaviest split in two; none if neither describes the sketch much better than the fit.
-fn richer(
+pub(super) fn richer(
     target: &Target,
     decoded: &Decoded,
     k: usize,
@@ -132,12 +137,13 @@ fn halved(family: &Gaussian, fit: &Fit, k: usize) -> Fit {
 }
 
 /// Step 2.
-fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) -> Vec<Vec<f64>> {
+pub(super) fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) -> Vec<Vec<f64>> {
     let (d, p) = (family.dim(), family.n_params());
     let mut rows = Vec::with_capacity(SAMPLE);
     for (atom, weight) in fit.atoms.chunks_exact(p).zip(fit.normalised_weights()) {
+        let sigma = family.covariance_of(atom, &fit.shared);
         for _ in 0..(weight * SAMPLE as f64).round() as usize {
-            let u: Vec<f64> = (0..d).map(|c| atom[c] + atom[d + c].sqrt() * stream.normal()).collect();
+            let u: Vec<f64> = (0..d).map(|c| atom[c] + sigma[c * d + c].sqrt() * stream.normal()).collect();
             rows.push(working.location(&u));
         }
     }

@@ -170,7 +170,7 @@ pub(crate) fn parameters(k: usize, dim: usize) -> usize {
 fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     let fail = |field, problem: String| Err(Error::Task { field, problem });
     let (spec, dim) = (operator.spec(), operator.dim());
-    if spec.feature.is_periodic() {
+    if !spec.feature.is_quadratic() {
         let name = spec.feature.name();
         return fail(
             "task",

@@ -49,6 +49,9 @@ struct Component {
 
 /// The covariance of one row's features at the frequencies of `family` under the mixture `fit`, its weights scaled to sum 1.
 pub(super) fn covariance(family: &Gaussian, fit: &Fit, complex: bool, threads: usize) -> Packed {
+    if let Some(kernel) = family.kernel() {
+        return super::landmarks::covariance(family, kernel, fit, threads);
+    }
     let model = Model::new(family, fit, complex);
     let m = family.n_frequencies();
     let entries = if complex { 2 } else { 1 };

@@ -20,16 +20,17 @@ const POWER_ITERATIONS: usize = 20;
 const PROBES: usize = 8;
 
 /// The upper block columns of a symmetric matrix, or of its factor.
-pub(super) struct Packed {
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
     n: usize,
     block: usize,
     /// Block column i: (end of block i) rows of (width of block i).
-    pub(super) columns: Vec<Vec<f64>>,
+    pub(crate) columns: Vec<Vec<f64>>,
 }
 
 impl Packed {
     /// A zero matrix of n rows in blocks of `block`.
-    pub(super) fn zeros(n: usize, block: usize) -> Packed {
+    pub(crate) fn zeros(n: usize, block: usize) -> Packed {
         let columns = (0..n).step_by(block).map(|start| {
             let end = n.min(start + block);
             vec![0.0; end * (end - start)]
@@ -38,13 +39,23 @@ impl Packed {
     }
 
     /// First row and width of block i.
-    pub(super) fn span(&self, i: usize) -> (usize, usize) {
+    pub(crate) fn span(&self, i: usize) -> (usize, usize) {
         let start = i * self.block;
         (start, self.block.min(self.n - start))
     }
 
+    /// Sets every entry of the upper block columns by its row and column.
+    pub(crate) fn fill(&mut self, entry: impl Fn(usize, usize) -> f64) {
+        for i in 0..self.columns.len() {
+            let (start, width) = self.span(i);
+            for (row, values) in self.columns[i].chunks_exact_mut(width).enumerate() {
+                values.iter_mut().enumerate().for_each(|(a, v)| *v = entry(row, start + a));
+            }
+        }
+    }
+
     /// Adds to the diagonal.
-    pub(super) fn add_diagonal(&mut self, value: f64) {
+    pub(crate) fn add_diagonal(&mut self, value: f64) {
         for i in 0..self.columns.len() {
             let (start, width) = self.span(i);
             (0..width).for_each(|a| self.columns[i][(start + a) * width + a] += value);
@@ -52,7 +63,7 @@ impl Packed {
     }
 
     /// Multiplies all entries.
-    pub(super) fn scale(&mut self, factor: f64) {
+    pub(crate) fn scale(&mut self, factor: f64) {
         self.columns.iter_mut().flatten().for_each(|v| *v *= factor);
     }
 
@@ -74,7 +85,7 @@ impl Packed {
     }
 
     /// The largest eigenvalue, to about a percent from below, by power iteration from a vector without symmetry.
-    pub(super) fn largest_eigenvalue(&self) -> f64 {
+    pub(crate) fn largest_eigenvalue(&self) -> f64 {
         let mut x: Vec<f64> = (0..self.n).map(|i| 1.0 + ((i * i) % 17) as f64 / 34.0).collect();
         let mut value = 0.0;
         for _ in 0..POWER_ITERATIONS {
@@ -95,7 +106,7 @@ impl Packed {
     }
 
     /// The factor, or none if a pivot is not a positive number.
-    pub(super) fn factor(mut self, threads: usize) -> Option<Factor> {
+    pub(crate) fn factor(mut self, threads: usize) -> Option<Factor> {
         let mut inverses = Vec::with_capacity(self.columns.len());
         for j in 0..self.columns.len() {
             let (start, width) = self.span(j);
@@ -133,7 +144,8 @@ impl Packed {
 }
 
 /// The factor $R$ of $C = R^\top R$.
-pub(super) struct Factor {
+#[derive(Clone, Debug)]
+pub(crate) struct Factor {
     upper: Packed,
     /// $R_{jj}^{-\top}$ of each diagonal block, lower triangular.
     inverses: Vec<Vec<f64>>,
@@ -141,12 +153,12 @@ pub(super) struct Factor {
 
 impl Factor {
     /// Number n of rows.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.upper.n
     }
 
     /// The trace of $C^{-1}$, to a few percent when n is large: the mean of $\lVert R^{-\top} v \rVert^2$ over random signs v. Cost: 4 n^2 multiply-adds.
-    pub(super) fn inverse_trace(&self) -> f64 {
+    pub(crate) fn inverse_trace(&self) -> f64 {
         let mut stream = Stream::new(0, Purpose::Decode, 0);
         let probe = |_| {
             let mut v: Vec<f64> = (0..self.len()).map(|_| f64::from(stream.sign())).collect();
@@ -157,7 +169,7 @@ impl Factor {
     }
 
     /// Replaces the n x c row-major `a` by $R^{-\top} a$.
-    pub(super) fn whiten(&self, a: &mut [f64], c: usize) {
+    pub(crate) fn whiten(&self, a: &mut [f64], c: usize) {
         for (i, (column, inverse)) in self.upper.columns.iter().zip(&self.inverses).enumerate() {
             let (start, width) = self.upper.span(i);
             let (done, rest) = a.split_at_mut(start * c);
@@ -170,7 +182,7 @@ impl Factor {
     }
 
     /// Replaces `b` by $R^{-\top} b$.
-    pub(super) fn solve_lower(&self, b: &mut [f64]) {
+    pub(crate) fn solve_lower(&self, b: &mut [f64]) {
         for (i, (column, inverse)) in self.upper.columns.iter().zip(&self.inverses).enumerate() {
             let (start, width) = self.upper.span(i);
             let (done, rest) = b.split_at_mut(start);
@@ -184,7 +196,7 @@ impl Factor {
     }
 
     /// Replaces `b` by $R^{-1} b$.
-    pub(super) fn solve_upper(&self, b: &mut [f64]) {
+    pub(crate) fn solve_upper(&self, b: &mut [f64]) {
         for (i, (column, inverse)) in self.upper.columns.iter().zip(&self.inverses).enumerate().rev() {
             let (start, width) = self.upper.span(i);
             let (earlier, rest) = b.split_at_mut(start);

@@ -6,6 +6,8 @@
 //! The gradient is $J^\top W^\top W r$ with the plain Jacobian, and costs little; $J^\top W^\top W J$ costs $n^2 p / 2 + n p^2 / 2$ when $W$ is a factor. It is therefore formed anew only when
 //! the cost has fallen below `renew` times what it was, or after six steps: near the solution a slightly old matrix leads to the same point.
 
+use std::sync::Arc;
+
 use compressive_kernels::{Layout, product};
 
 use super::factor::Factor;
@@ -24,7 +26,7 @@ pub(super) enum Weighting {
     /// One factor for each frequency.
     Each(Vec<f64>),
     /// $W = R^{-\top}$ for the covariance $R^\top R$ of the part.
-    Whitened(Factor),
+    Whitened(Arc<Factor>),
 }
 
 /// Some of the frequencies, with the sketch there.

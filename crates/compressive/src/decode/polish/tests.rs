@@ -51,6 +51,7 @@ pub(super) fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian,
         added: 0.0,
         points,
         harmonics: vec![],
+        metric: None,
     };
     let (re, im) = Problem::new(&target, &family).residual(&fit);
     target.re = re.iter().map(|r| -r).collect();

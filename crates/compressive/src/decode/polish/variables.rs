@@ -125,6 +125,10 @@ impl Variables {
         complex: bool,
     ) -> Vec<f64> {
         let (m, c) = (family.n_frequencies(), panel.columns.len());
+        if let Some(kernel) = family.kernel() {
+            let (atoms, width) = (panel.atoms.clone(), 1 + self.n_params);
+            return super::landmarks::jacobian(family, kernel, fit, values, (atoms, c), width);
+        }
         let entries = if complex { 2 } else { 1 };
         let mut out = vec![0.0; m * entries * c];
         let mut slopes = vec![0.0; self.n_params - self.dim + self.n_shared];

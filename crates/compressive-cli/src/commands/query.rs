@@ -1,0 +1,110 @@
+//! `query`: means, shares and histograms of the rows behind a sketch.
+
+use anyhow::{Context, Result};
+use compressive::privacy::AnySketch;
+use compressive::query::{Answer, Bin, Estimate, Query, QueryParams, Value, answer};
+use serde_json::json;
+
+use super::read_any_sketch;
+use crate::args::QueryArgs;
+use crate::output::{self, count, number};
+
+/// Characters of the longest bar of a histogram.
+const BAR: f64 = 40.0;
+
+/// Answers questions from a sketch.
+pub fn run(args: &QueryArgs) -> Result<()> {
+    let sketch = read_any_sketch(&args.sketch)?;
+    let columns = &sketch.spec().columns;
+    let queries =
+        args.queries.iter().map(|text| Query::parse(text, columns)).collect::<Result<Vec<_>, _>>()?;
+    let operator = sketch.spec().clone().build()?;
+    let rows_std = match &sketch {
+        AnySketch::Plain(_) => 0.0,
+        AnySketch::Private(private) => private.rows_std(),
+    };
+    let params = QueryParams { seed: args.seed.seed, threads: args.threads.count(), rows_std };
+    let bar = output::spinner("asking", args.quiet);
+    let found = sketch
+        .moments()
+        .and_then(|moments| Ok((moments.rows, answer(&operator, &moments, &queries, &params)?)));
+    bar.finish_and_clear();
+    let (rows, answers) = found.with_context(|| args.sketch.display().to_string())?;
+    if args.json {
+        return output::print_json(&json!({ "rows": rows, "answers": answers }));
+    }
+    let mut text =
+        format!("from the sketch of {}, with 95% intervals:\n", count(rows.max(0.0) as u64, "row"));
+    answers.iter().for_each(|answer| text.push_str(&describe(answer)));
+    output::print(&text)
+}
+
+fn describe(answer: &Answer) -> String {
+    match &answer.value {
+        Value::Number(estimate) => {
+            format!("{}  {}{}\n", answer.query, interval(estimate), private_part(estimate))
+        }
+        Value::Histogram { bins } => histogram(&answer.query, bins),
+    }
+}
+
+/// `1.25  [1.2, 1.3]`.
+fn interval(estimate: &Estimate) -> String {
+    format!("{}  [{}, {}]", number(estimate.value), number(estimate.low), number(estimate.high))
+}
+
+/// Says where the error comes from if a release's noise is most of it.
+fn private_part(estimate: &Estimate) -> &'static str {
+    if estimate.noise > estimate.approximation && estimate.noise > 1e-3 * estimate.value.abs() {
+        "  (most of the error is noise of the release)"
+    } else {
+        ""
+    }
+}
+
+fn histogram(query: &str, bins: &[Bin]) -> String {
+    let most = bins.iter().map(|bin| bin.share.value).fold(1e-300, f64::max);
+    let end = |end: Option<f64>, none: &str| end.map_or_else(|| none.to_owned(), number);
+    let label = |bin: &Bin| format!("{} to {}", end(bin.from, "below"), end(bin.to, "above"));
+    let width = bins.iter().map(|bin| label(bin).chars().count()).max().unwrap_or(0);
+    let mut text = format!("{query}\n");
+    for bin in bins {
+        let share = &bin.share;
+        let bar = "#".repeat((BAR * share.value / most).round() as usize);
+        let error = 0.5 * (share.high - share.low);
+        let line = format!(
+            "  {:>width$}  {:>6.2}% +- {:<5.2} {bar}",
+            label(bin),
+            100.0 * share.value,
+            100.0 * error
+        );
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_has_a_line_for_each_bin_with_its_share() {
+        let share = |value| Estimate {
+            value,
+            standard_error: 0.01,
+            low: value - 0.02,
+            high: value + 0.02,
+            approximation: 0.01,
+            noise: 0.0,
+            sampling: 0.0,
+        };
+        let bin = |from, to, value| Bin { from, to, share: share(value) };
+        let bins = [bin(None, Some(0.0), 0.0), bin(Some(0.0), Some(1.5), 0.75), bin(Some(1.5), None, 0.25)];
+        let text = histogram("histogram(x, 1)", &bins);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[2].contains("0 to 1.5") && lines[2].contains("75.00% +- 2.00"), "{text}");
+        assert_eq!(lines[2].matches('#').count(), 40, "{text}");
+        assert!(lines[3].contains("1.5 to above"), "{text}");
+    }
+}

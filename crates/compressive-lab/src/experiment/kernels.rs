@@ -1,0 +1,92 @@
+//! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit is.
+
+use compressive::design::{DesignParams, LawChoice, Task};
+use compressive::scale::ScaleRule;
+use compressive::task::Decoder;
+use compressive::{Feature, LandmarkRule};
+
+use crate::error::Result;
+use crate::experiment::{fits, real};
+use crate::metric::log_likelihood;
+use crate::rows::Rows;
+use crate::{EmParams, KMeansParams, Rng, em, generate, kmeans, sse};
+
+/// Clusters or components, in all problems.
+pub(super) const K: usize = 10;
+/// Columns of the synthetic problem, and its separation.
+const SYNTHETIC: (usize, f64) = (10, 2.0);
+
+/// What is summed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Method {
+    /// Cosines and sines at as many frequencies as there are landmarks: twice as many sums.
+    Fourier(LawChoice),
+    /// The same with half of the frequencies: as many sums.
+    HalfFourier(LawChoice),
+    /// Kernel values at landmarks.
+    Nystrom(LandmarkRule),
+}
+
+/// A table, and what k-means and expectation-maximisation on all its rows reach.
+pub(super) struct Problem {
+    values: Vec<f64>,
+    dim: usize,
+    sse: f64,
+    likelihood: f64,
+}
+
+impl Problem {
+    /// Ten unit Gaussians in ten columns at separation 2.
+    pub fn synthetic(n_rows: usize, draw: u64) -> Result<Problem> {
+        let mut rng = Rng::derived(11_000, draw);
+        let truth = generate::separated(K, SYNTHETIC.0, SYNTHETIC.1, &mut rng)?;
+        Problem::new(truth.sample(n_rows, &mut rng)?.values, SYNTHETIC.0, 1)
+    }
+
+    /// A table of the experiment `real`.
+    pub fn file(name: &str, folder: Option<&std::path::Path>, threads: usize) -> Result<Problem> {
+        let (values, dim) = real::read(&real::find(name, folder)?)?;
+        Problem::new(values, dim, threads)
+    }
+
+    fn new(values: Vec<f64>, dim: usize, threads: usize) -> Result<Problem> {
+        let rows = Rows::new(&values, dim)?;
+        let clusters = kmeans(rows, K, &KMeansParams { n_init: 20, threads, ..KMeansParams::default() })?;
+        let mixture = em(rows, K, &EmParams { n_init: 5, threads, ..EmParams::default() })?.mixture;
+        let likelihood = log_likelihood(rows, &mixture)?;
+        Ok(Problem { dim, sse: clusters.sse, likelihood, values })
+    }
+
+    /// Parameters of a task.
+    pub fn parameters(&self, task: Task) -> usize {
+        task.parameters(K, self.dim)
+    }
+
+    /// How much worse than on all rows a model from a sketch of m landmarks or frequencies is: the relative SSE, or the loss of mean log-likelihood per row. `width` is
+    /// that of the kernel or of the law, in estimated cluster widths.
+    pub fn loss(&self, task: Task, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
+        // A quantised feature has the estimate itself as its scale.
+        let probe = DesignParams {
+            task,
+            k: K,
+            size: Some(1),
+            feature: Feature::OneBit,
+            seed,
+            ..DesignParams::default()
+        };
+        let unit = fits::spec(&self.values, self.dim, &probe)?.scale;
+        let (feature, law, size) = match method {
+            Method::Fourier(law) => (Feature::Fourier, law, size),
+            Method::HalfFourier(law) => (Feature::Fourier, law, size.div_ceil(2)),
+            Method::Nystrom(rule) => (Feature::Nystrom, LawChoice::Landmarks(rule), size),
+        };
+        let scale = ScaleRule::Fixed(width * unit);
+        let params = DesignParams { feature, law, size: Some(size), scale, ..probe };
+        let sketched = fits::designed(&self.values, self.dim, &params)?;
+        let rows = Rows::new(&self.values, self.dim)?;
+        match task {
+            Task::Kmeans => Ok(sse(rows, &sketched.centers(K, Decoder::Auto, 1)?)? / self.sse),
+            _ => Ok(self.likelihood - log_likelihood(rows, &sketched.mixture(K, Decoder::Auto, 1)?)?),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Expressions over the columns of a row, and over the answers of a query.
+//!
+//! A condition is the number 1 where it holds and 0 where it does not, so that a share is a mean.
+
+/// What an expression is evaluated with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope<'a> {
+    /// The columns of a row; empty outside of aggregates.
+    pub row: &'a [f64],
+    /// The means that the expression refers to; empty inside of aggregates.
+    pub means: &'a [f64],
+    /// Number of rows of the table.
+    pub rows: f64,
+}
+
+/// An expression. Inside of an aggregate it has columns; outside it has means.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    /// A constant.
+    Number(f64),
+    /// The value of a column.
+    Column(usize),
+    /// The mean of the linear part of that index.
+    Mean(usize),
+    /// The number of rows.
+    Rows,
+    /// A function of one number.
+    Call(Function, Box<Expr>),
+    /// An operation on two.
+    Binary(Operator, Box<Expr>, Box<Expr>),
+}
+
+/// Functions of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    Negate,
+    Not,
+    Abs,
+    Exp,
+    Log,
+    /// The square root; of a negative number 0, as variances that are zero may be estimated a little below.
+    Sqrt,
+}
+
+/// Operations on two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    And,
+    Or,
+}
+
+impl Expr {
+    pub(super) fn binary(operator: Operator, a: Expr, b: Expr) -> Expr {
+        Expr::Binary(operator, Box::new(a), Box::new(b))
+    }
+
+    /// The value; not finite where a function is not defined.
+    pub(super) fn eval(&self, scope: &Scope<'_>) -> f64 {
+        match self {
+            Expr::Number(value) => *value,
+            Expr::Column(column) => scope.row[*column],
+            Expr::Mean(index) => scope.means[*index],
+            Expr::Rows => scope.rows,
+            Expr::Call(function, a) => function.apply(a.eval(scope)),
+            Expr::Binary(operator, a, b) => operator.apply(a.eval(scope), b.eval(scope)),
+        }
+    }
+
+    /// Whether the value is 0 or 1 by construction.
+    pub(super) fn is_condition(&self) -> bool {
+        match self {
+            Expr::Call(function, _) => *function == Function::Not,
+            Expr::Binary(operator, ..) => operator.is_condition(),
+            _ => false,
+        }
+    }
+}
+
+impl Function {
+    fn apply(self, x: f64) -> f64 {
+        match self {
+            Function::Negate => -x,
+            Function::Not => truth(x == 0.0),
+            Function::Abs => x.abs(),
+            Function::Exp => x.exp(),
+            Function::Log => x.ln(),
+            Function::Sqrt => x.max(0.0).sqrt(),
+        }
+    }
+}
+
+impl Operator {
+    fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Operator::Add => a + b,
+            Operator::Subtract => a - b,
+            Operator::Multiply => a * b,
+            Operator::Divide => a / b,
+            // Whole powers are exact for negative numbers, too.
+            Operator::Power if b.fract() == 0.0 && b.abs() <= 64.0 => a.powi(b as i32),
+            Operator::Power => a.powf(b),
+            Operator::Less => truth(a < b),
+            Operator::LessEqual => truth(a <= b),
+            Operator::Greater => truth(a > b),
+            Operator::GreaterEqual => truth(a >= b),
+            Operator::And => truth(a != 0.0 && b != 0.0),
+            Operator::Or => truth(a != 0.0 || b != 0.0),
+        }
+    }
+
+    pub(super) fn is_condition(self) -> bool {
+        !matches!(
+            self,
+            Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Power
+        )
+    }
+}
+
+fn truth(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+/// A mean over the rows: of a product of expressions, each less its centre if `centred`.
+///
+/// Variances are taken around the law's means, so that columns far from zero lose no digits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Linear {
+    pub factors: Vec<Expr>,
+    pub centred: bool,
+}
+
+impl Linear {
+    pub(super) fn of(expr: Expr) -> Linear {
+        Linear { factors: vec![expr], centred: false }
+    }
+
+    /// The value at a row; `centres` has one number a factor.
+    pub(super) fn at(&self, row: &[f64], centres: &[f64]) -> f64 {
+        let scope = Scope { row, means: &[], rows: 0.0 };
+        self.factors.iter().zip(centres).map(|(f, c)| f.eval(&scope) - c).product()
+    }
+}

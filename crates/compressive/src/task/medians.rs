@@ -1,0 +1,149 @@
+//! k-medians centres: those of the density that the sketch describes.
+//!
+//! The means of k fitted Gaussians are its medians only if the clusters are symmetric. As for k-means, but always, a mixture stands for the rows:
+//!
+//! 1. a richer mixture of up to 2k atoms where the sketch can carry it and is described better by it, else the k atoms found;
+//! 2. a synthetic sample of it, in the user's units;
+//! 3. k-medians of the sample (file `weiszfeld.rs`) from the decoded centres and from other starts; the lowest sum of distances is kept.
+//!
+//! The objective is that of \[GBKT17\] section 4: $\sum_i \min_l \lVert x_i - c_l\rVert$, with each column divided by its spread in the spec.
+//! Cost: one more decoding, and some runs on the sample.
+
+use super::refine::{self, Shares};
+use crate::atom::Gaussian;
+use crate::decode::{Fit, Problem, Target};
+use crate::error::Result;
+use crate::lloyd::plus_plus;
+use crate::model::Working;
+use crate::operator::SketchOperator;
+use crate::random::{Purpose, Stream};
+use crate::task::{Decoded, LearnParams};
+use crate::weiszfeld::medians;
+
+/// Runs from k-means++ starts.
+const STARTS: usize = 3;
+/// Rounds of a run at most.
+const ROUNDS: usize = 300;
+
+/// Working units from the centre within which atoms are looked for, beside the whole box: the range of rows with outliers is set by few of them.
+const REACHES: [f64; 3] = [4.0, 10.0, f64::INFINITY];
+
+/// Decodes in boxes of several sizes, and keeps the lowest cost.
+pub(super) fn decode(
+    operator: &SketchOperator,
+    target: &Target,
+    k: usize,
+    params: &LearnParams,
+) -> Result<Decoded> {
+    let mut best: Option<Decoded> = None;
+    for near in boxes(target) {
+        let found = super::decoder::run(operator, &near, k, None, params)?;
+        if best.as_ref().is_none_or(|b| found.info.cost < b.info.cost) {
+            best = Some(found);
+        }
+    }
+    let Some(best) = best else { unreachable!("the whole box is one of them") };
+    Ok(best)
+}
+
+/// The target with boxes of several sizes; the whole one alone if it is small.
+fn boxes(target: &Target) -> impl Iterator<Item = Target> {
+    let widest = target.low.iter().zip(&target.high).map(|(l, h)| l.abs().max(h.abs())).fold(0.0, f64::max);
+    REACHES.into_iter().filter(move |reach| *reach < widest || reach.is_infinite()).map(|reach| match reach {
+        reach if reach.is_finite() => target.near(reach),
+        _ => target.clone(),
+    })
+}
+
+/// Step 1.
+fn richest(target: &Target, decoded: &Decoded, k: usize, params: &LearnParams) -> Result<(Gaussian, Fit)> {
+    let rich_k = refine::affordable(target, k);
+    let mut best = (decoded.family.clone(), decoded.fit.clone());
+    if 2 * rich_k < 3 * k {
+        return Ok(best);
+    }
+    let mut lowest = f64::INFINITY;
+    for near in boxes(target) {
+        let Some((family, fit)) = refine::richer(&near, decoded, rich_k, params)? else { continue };
+        let cost = Problem::new(target, &family).cost(&fit);
+        if cost < lowest {
+            (lowest, best) = (cost, (family, fit));
+        }
+    }
+    Ok(best)
+}
+
+/// Steps 1 to 3: k centres in the user's units, with their shares; none if a centre got no rows.
+pub(super) fn medians_of(
+    operator: &SketchOperator,
+    target: &Target,
+    decoded: &Decoded,
+    centers: &[Vec<f64>],
+    params: &LearnParams,
+) -> Result<Option<Shares>> {
+    let (k, d) = (centers.len(), target.dim());
+    let (family, fit) = richest(target, decoded, k, params)?;
+    let transform = &operator.spec().transform;
+    let scaled =
+        |row: &Vec<f64>| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
+    let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
+    let sampled = refine::sample(&family, &fit, &Working::new(transform)?, &mut stream);
+    if sampled.len() < k {
+        return Ok(None);
+    }
+    let rows: Vec<f64> = sampled.iter().flat_map(scaled).collect();
+    let mut best = medians(&rows, d, centers.iter().flat_map(scaled).collect(), ROUNDS);
+    for _ in 0..STARTS {
+        let run = medians(&rows, d, plus_plus(&rows, d, k, &mut stream), ROUNDS);
+        if run.sum < best.sum {
+            best = run;
+        }
+    }
+    if best.counts.contains(&0.0) {
+        return Ok(None);
+    }
+    let total: f64 = best.counts.iter().sum();
+    let unscaled = |c: &[f64]| c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect();
+    let shares = best.counts.iter().map(|c| c / total).collect();
+    Ok(Some((best.centers.chunks_exact(d).map(unscaled).collect(), shares)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{DesignParams, Task, design};
+    use crate::task::{Components, learn};
+    use crate::{RowsRef, Scratch, Sketch};
+
+    #[test]
+    fn skewed_clusters_among_outliers_have_their_medians_found() {
+        let mut stream = Stream::new(4, Purpose::PilotMixture, 91);
+        let centres = [[0.0, 0.0], [9.0, 2.0], [-3.0, 8.0]];
+        let mut rows = Vec::new();
+        for i in 0..30_000 {
+            if i % 25 == 0 {
+                rows.extend([0, 1].map(|_| 400.0 * stream.uniform() - 200.0));
+            } else {
+                rows.extend(centres[i % 3].map(|c| c - 1.5 * stream.uniform().ln()));
+            }
+        }
+        let columns = ["x".to_owned(), "y".to_owned()];
+        let settings = DesignParams { task: Task::Kmedians, k: 3, ..DesignParams::default() };
+        let operator = design(&rows[..20_000], &columns, &settings).unwrap().build().unwrap();
+        let mut sketch = Sketch::empty(&operator);
+        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+        let params =
+            LearnParams { task: Task::Kmedians, k: Components::Exactly(3), ..LearnParams::default() };
+        let model = learn(&operator, &sketch.moments().unwrap(), &params).unwrap().model;
+        assert_eq!(model.task(), "kmedians");
+        let direct = medians(&rows, 2, centres.concat(), 300);
+        let found = medians(&rows, 2, model.locations().concat(), 1);
+        // The first round's sum is that of the centres as they were given.
+        assert!(found.sum < 1.05 * direct.sum, "{} for {}: {:?}", found.sum, direct.sum, model.locations());
+        for centre in direct.centers.chunks_exact(2) {
+            let off = |c: &Vec<f64>| (c[0] - centre[0]).hypot(c[1] - centre[1]);
+            let nearest = model.locations().iter().map(off).fold(f64::INFINITY, f64::min);
+            assert!(nearest < 0.25, "{centre:?} in {:?}", model.locations());
+        }
+    }
+}
