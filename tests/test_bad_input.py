@@ -191,9 +191,10 @@ def test_sketches_of_other_specs_do_not_merge(tmp_path, program):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_flipped_bit_and_a_cut_are_noticed(tmp_path, program):
+@pytest.mark.parametrize("recipe", [[], ["--task", "pca", "-k", "1"], ["--feature", "nystrom", "--size", "3"]], ids=["fourier", "quadratic", "nystrom"])
+def test_a_flipped_bit_and_a_cut_are_noticed(tmp_path, program, recipe):
     data = csv(tmp_path, "a,b\n" + GOOD)
-    program("sketch", *data, "-o", "s.sketch")
+    program("sketch", *data, *recipe, "-o", "s.sketch")
     whole = (tmp_path / "s.sketch").read_bytes()
     rng = random.Random(3)
     for _ in range(40):

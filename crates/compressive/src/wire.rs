@@ -232,7 +232,22 @@ mod tests {
     use crate::{FrequencyLaw, RowsRef, Scratch};
 
     fn sketch() -> Sketch {
-        let spec = SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5);
+        sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
+    }
+
+    /// Sketches of the features that are no waves, whose specs have fields of their own.
+    fn others() -> [Sketch; 2] {
+        let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
+        let law = FrequencyLaw::Landmarks { sampler: crate::LandmarkRule::Greedy, points };
+        let mut kernel = SketchSpec::new(["a", "b"], law, 1.5, 2);
+        kernel.feature = crate::Feature::Nystrom;
+        let mut squares = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 3);
+        squares.feature = crate::Feature::Quadratic { complex: true };
+        squares.bounds = Some(crate::Bounds { low: vec![-1.0, 0.0], high: vec![1.0, 3.0] });
+        [sketch_by(kernel), sketch_by(squares)]
+    }
+
+    fn sketch_by(spec: SketchSpec) -> Sketch {
         let operator = spec.build().unwrap();
         let mut sketch = Sketch::empty(&operator);
         let rows = [0.1, 0.2, -1.0, 3.0, 0.5, 0.5];
@@ -242,24 +257,31 @@ mod tests {
 
     #[test]
     fn bytes_round_trip() {
-        let bytes = sketch().to_bytes();
-        let back = Sketch::from_bytes(&bytes).unwrap();
-        assert_eq!(back, sketch());
-        assert_eq!(back.to_bytes(), bytes);
+        for sketch in others().into_iter().chain([sketch()]) {
+            let bytes = sketch.to_bytes();
+            let back = Sketch::from_bytes(&bytes).unwrap();
+            assert_eq!(back, sketch);
+            assert_eq!(back.to_bytes(), bytes);
+        }
     }
 
     #[test]
     fn every_flipped_byte_and_every_cut_is_noticed() {
-        let bytes = sketch().to_bytes();
+        for sketch in others().into_iter().chain([sketch()]) {
+            no_change_goes_unnoticed(&sketch.to_bytes());
+        }
+    }
+
+    fn no_change_goes_unnoticed(bytes: &[u8]) {
         for i in 0..bytes.len() {
             for flip in [1, 0x20, 0x80] {
-                let mut broken = bytes.clone();
+                let mut broken = bytes.to_vec();
                 broken[i] ^= flip;
                 assert!(Sketch::from_bytes(&broken).is_err(), "byte {i} ^ {flip} went unnoticed");
             }
             assert!(Sketch::from_bytes(&bytes[..i]).is_err(), "a cut at {i} went unnoticed");
         }
-        let longer = [&bytes[..], &[0; 8]].concat();
+        let longer = [bytes, &[0; 8]].concat();
         assert!(Sketch::from_bytes(&longer).is_err());
     }
 

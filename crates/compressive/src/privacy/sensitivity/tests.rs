@@ -54,13 +54,17 @@ fn climb(dim: usize, seed: u64, score: &mut dyn FnMut(&[f64]) -> u128) -> u128 {
 
 /// The largest changes a search finds between neighbours, as parts of the bounds: (L1, root of L2 squared).
 fn found(feature: &Feature, dim: usize, size: usize, neighbours: Neighbours) -> (f64, f64) {
-    let operator = operator(feature, dim, size);
-    let bound = Sensitivity::new(feature, size, neighbours);
+    found_with(&operator(feature, dim, size), neighbours)
+}
+
+fn found_with(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
+    let (dim, feature) = (operator.dim(), &operator.spec().feature);
+    let bound = Sensitivity::new(feature, operator.spec().size, neighbours);
     let change = |x: &[f64]| match neighbours {
-        Neighbours::AddRemove => sums(&operator, x),
+        Neighbours::AddRemove => sums(operator, x),
         Neighbours::Replace => {
             let (a, b) = x.split_at(dim);
-            let (a, b) = (sums(&operator, a), sums(&operator, b));
+            let (a, b) = (sums(operator, a), sums(operator, b));
             a.iter().zip(&b).map(|(a, b)| a - b).collect()
         }
     };
@@ -86,6 +90,23 @@ fn no_search_passes_the_bounds_and_few_frequencies_attain_them() {
             };
             assert!(l1 > sharp.0 && l2 > sharp.1, "{} {neighbours:?}: {l1} {l2}", feature.name());
             found(&feature, 3, 20, neighbours);
+        }
+    }
+}
+
+#[test]
+fn kernel_values_keep_their_bounds_and_near_landmarks_attain_them() {
+    // As wide as the search's starting points are spread, so that it does not begin where all values are zero.
+    for (apart, size, sharp) in [(0.01, 4, 0.98), (20.0, 12, 0.0)] {
+        let mut stream = Stream::new(9, Purpose::Decode, 0);
+        let points = (0..size).map(|_| (0..3).map(|_| f64::from((apart * stream.normal()) as f32)).collect());
+        let law = FrequencyLaw::Landmarks { sampler: crate::LandmarkRule::Box, points: points.collect() };
+        let mut spec = SketchSpec::new(["a", "b", "c"], law, 30.0, size);
+        spec.feature = Feature::Nystrom;
+        let operator = spec.build().unwrap();
+        for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
+            let (l1, l2) = found_with(&operator, neighbours);
+            assert!(l1 > sharp && l2 > sharp, "{neighbours:?}, {apart}: {l1} {l2}");
         }
     }
 }
@@ -119,9 +140,12 @@ fn the_bounds_are_the_published_ones_up_to_the_rounding_of_features() {
         (Feature::OneBit, 2.0 * m, (2.0 * m).sqrt()),
         (Feature::Sawtooth, 1.5 * m, (1.25 * m).sqrt()),
         (Feature::Cosine, m, m.sqrt()),
+        (Feature::Nystrom, m, m.sqrt()),
     ];
     for (feature, l1, l2) in table {
-        for (neighbours, factor) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
+        // Kernel values are not negative.
+        let twice = if feature == Feature::Nystrom { 1.0 } else { 2.0 };
+        for (neighbours, factor) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, twice)] {
             let s = Sensitivity::new(&feature, 100, neighbours);
             let (found_l1, found_l2) = (s.l1 as f64 / unit, (s.l2_squared as f64).sqrt() / unit);
             assert!((found_l1 / (factor * l1) - 1.0).abs() < 2e-7, "{} {found_l1}", feature.name());
