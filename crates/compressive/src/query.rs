@@ -184,8 +184,9 @@ pub fn answer(
     }
     let target = Target::new(operator, moments)?;
     let features = Features::new(operator);
-    let laws = [Law::learn(operator, &target, params, 0)?, Law::learn(operator, &target, params, 1)?];
-    let samples = laws.map(|law| law.draw(ROWS));
+    let first = Law::learn(operator, &target, params, None)?;
+    let second = Law::learn(operator, &target, params, Some(&first))?;
+    let samples = [first, second].map(|law| law.draw(ROWS));
     // Centres and thresholds must be the same under both laws.
     let prepared = Prepared::new(operator, queries, &samples[0])?;
     let groups: Vec<Range<usize>> = prepared.plans.iter().map(|plan| plan.functions.clone()).collect();

@@ -6,6 +6,8 @@ use super::regress::Posterior;
 use super::{Answer, Bin, Estimate, Plan, Query, Value};
 use crate::linear::dot;
 
+/// No answer is claimed to be nearer to the table's own than this part of the table's distance to its population: at a threshold inside a thin shape the rest of the error is not what a smooth law says.
+const FLOOR: f64 = 0.1;
 /// Standard errors in half of a 95% interval.
 const HALF_WIDTH: f64 = 1.959_963_984_540_054;
 /// Thresholds that a quantile is looked for between.
@@ -31,8 +33,9 @@ impl Answers {
     pub(super) fn new(posterior: Posterior, rows: f64, rows_std: f64) -> Answers {
         let Posterior { means, approximation, noise, functions } = posterior;
         let groups = approximation.into_iter().zip(noise).zip(functions);
-        let parts = groups.map(|((approximation, noise), mut sampling)| {
+        let parts = groups.map(|((mut approximation, noise), mut sampling)| {
             sampling.iter_mut().for_each(|c| *c /= rows);
+            approximation.iter_mut().zip(&sampling).for_each(|(a, s)| *a += FLOOR * FLOOR * s);
             Parts { approximation, noise, sampling }
         });
         Answers { means, parts: parts.collect(), rows, rows_std }

@@ -1,7 +1,7 @@
 //! The law that queries are answered under: a mixture learned from the sketch, a little wider than it.
 //!
-//! It is learned from every other frequency, so that the rest can tell how far the table is from it. There are two such laws, of the even and of the odd frequencies; the second has half as many atoms at most, so that where
-//! the two disagree, neither is to be trusted.
+//! It is learned from every other frequency, so that the rest can tell how far the table is from it. There are two such laws, of the even and of the odd frequencies: where they disagree, neither is to be trusted. If the first
+//! does not explain its half of the sketch, the second has half as many atoms, so that they disagree where the number of atoms matters.
 //! Most of its rows come from the mixture, [`WIDE`] of them from the same atoms with [`WIDER`] times the width, and [`BROAD`] of them are uniform in the data box, grown: where the mixture sees
 //! nothing there may still be a few rows. Rows outside the box, grown by [`MARGIN`] of its width, are drawn again; a column that is nowhere negative in the box stays so.
 
@@ -25,6 +25,8 @@ const BROAD: f64 = 0.03;
 const MARGIN: f64 = 0.3;
 /// Atoms at most.
 const ATOMS_MAX: usize = 32;
+/// Entries of the half of a sketch for each parameter of its mixture, at least.
+const ENTRIES_PER_PARAMETER: usize = 2;
 /// Searches for each number of atoms.
 const RESTARTS: usize = 2;
 /// Misfit of a mixture that explains the sketch.
@@ -52,6 +54,8 @@ pub(super) struct Law<'a> {
     limits: Option<(Vec<f64>, Vec<f64>)>,
     seed: u64,
     which: usize,
+    /// Whether its misfit to what it was learned from is that of a right model.
+    explains: bool,
 }
 
 impl<'a> Law<'a> {
@@ -60,13 +64,14 @@ impl<'a> Law<'a> {
         operator: &'a SketchOperator,
         target: &Target,
         params: &QueryParams,
-        which: usize,
+        first: Option<&Law<'_>>,
     ) -> Result<Law<'a>> {
+        let which = usize::from(first.is_some());
         let target = &half(target, which);
         let d = target.dim();
-        let most =
-            (target.entries() / (4 * (1 + 2 * d))).clamp(1, ATOMS_MAX).min(target.rows as usize).max(1);
-        let most = most.div_ceil(1 + which);
+        let carried = target.entries() / (ENTRIES_PER_PARAMETER * (1 + 2 * d));
+        let most = carried.clamp(1, ATOMS_MAX).min(target.rows as usize).max(1);
+        let most = if first.is_none_or(|law| law.explains) { most } else { most.div_ceil(2) };
         let mut best: Option<(f64, Gaussian, Fit)> = None;
         let mut k = 1;
         loop {
@@ -86,8 +91,9 @@ impl<'a> Law<'a> {
             }
             k = (2 * k).min(most);
         }
-        let Some((_, family, fit)) = best else { unreachable!("at least one search was made") };
-        Ok(Law { which, ..Law::new(operator, target, &family, &fit, params.seed)? })
+        let Some((misfit, family, fit)) = best else { unreachable!("at least one search was made") };
+        let explains = misfit < EXPLAINED;
+        Ok(Law { which, explains, ..Law::new(operator, target, &family, &fit, params.seed)? })
     }
 
     fn new(
@@ -121,6 +127,7 @@ impl<'a> Law<'a> {
             limits: limits(operator),
             seed,
             which: 0,
+            explains: false,
         })
     }
 
