@@ -1,22 +1,12 @@
 //! Kernel values: every backend gives the same bits, and they are those of the definition.
 
+#[allow(dead_code, reason = "only the numbers are needed here")]
+mod common;
+
+use common::Uniform;
 use compressive_kernels::{
     Backend, GRID_BITS, Projection, Scratch, Wave, accumulate, accumulate_weighted, quantize,
 };
-
-/// A seeded generator of uniform numbers.
-struct Uniform(u64);
-
-impl Uniform {
-    /// `count` numbers in [-bound, bound).
-    fn many(&mut self, count: usize, bound: f32) -> Vec<f32> {
-        let mut next = || {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((self.0 >> 40) as f32 / 8_388_608.0 - 1.0) * bound
-        };
-        (0..count).map(|_| next()).collect()
-    }
-}
 
 /// Digest of the sums of a fixed workload.
 const PINNED: u64 = 0xbcc9_6b62_57b5_b211;

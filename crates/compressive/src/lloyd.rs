@@ -4,14 +4,14 @@
 
 use crate::random::Stream;
 
-/// A finished run of [`lloyd`].
+/// A finished run of [`lloyd`], or of [`medians`](crate::weiszfeld::medians).
 pub(crate) struct Run {
     /// k rows of d.
     pub centers: Vec<f64>,
     /// Rows nearest to each.
     pub counts: Vec<f64>,
-    /// Sum of squared distances before the last move of the centres.
-    pub sse: f64,
+    /// The objective, a sum of squared distances or of distances, before the last move of the centres.
+    pub cost: f64,
 }
 
 /// Lloyd's algorithm until a round gains less than 1e-5 of the SSE, at most `rounds`. A centre that loses its rows stays where it was.
@@ -38,7 +38,7 @@ pub(crate) fn lloyd(rows: &[f64], dim: usize, mut centers: Vec<f64>, rounds: usi
         }
         last = sse;
     }
-    Run { centers, counts, sse: last }
+    Run { centers, counts, cost: last }
 }
 
 /// The nearest centre and its squared distance; the first of equals.
@@ -84,6 +84,6 @@ mod tests {
         centers.sort_by(f64::total_cmp);
         assert!((centers[0] - 0.2).abs() < 1e-12 && (centers[1] - 10.2).abs() < 1e-12, "{centers:?}");
         assert_eq!(run.counts, [3.0, 3.0]);
-        assert!((run.sse - 0.16).abs() < 1e-12, "{}", run.sse);
+        assert!((run.cost - 0.16).abs() < 1e-12, "{}", run.cost);
     }
 }

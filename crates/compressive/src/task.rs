@@ -310,22 +310,33 @@ fn tell(
         Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca => "none",
         Task::Gmm => params.covariance.name(),
     };
-    let origin = Origin {
+    let origin = origin(operator, target.rows, params, covariance, (decoded.misfit, &decoded.info));
+    Ok(model(operator, content, fit.k(), origin))
+}
+
+/// How a model came about.
+fn origin(
+    operator: &SketchOperator,
+    rows: f64,
+    params: &LearnParams,
+    covariance: &str,
+    (misfit, info): (f64, &DecodeInfo),
+) -> Origin {
+    Origin {
         fingerprint: operator.fingerprint().into(),
-        rows: target.rows as u64,
+        rows: rows as u64,
         decoder: params.decoder.name().into(),
         covariance: covariance.into(),
         seed: params.seed,
-        misfit: decoded.misfit,
-        info: decoded.info.clone(),
-    };
-    Ok(Model {
-        format: MODEL_FORMAT,
-        content,
-        k: fit.k(),
-        columns: spec.columns.clone(),
-        origin: Some(origin),
-    })
+        misfit,
+        info: info.clone(),
+    }
+}
+
+/// What was learned, with the sketch's columns.
+fn model(operator: &SketchOperator, content: Content, k: usize, origin: Origin) -> Model {
+    let columns = operator.spec().columns.clone();
+    Model { format: MODEL_FORMAT, content, k, columns, origin: Some(origin) }
 }
 
 #[cfg(test)]

@@ -4,22 +4,12 @@
 //! $d_i = \lVert x_i - c\rVert$; neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on a row does not stick to it.
 //! Cost: n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
 
-use crate::lloyd::nearest;
+use crate::lloyd::{Run, nearest};
 
 /// Smallest distance, relative to the mean.
 const NEAR: f64 = 1e-6;
 /// A round that gains less than this part of the sum is the last.
 const GAIN: f64 = 1e-7;
-
-/// A finished run of [`medians`].
-pub(crate) struct Run {
-    /// k rows of d.
-    pub centers: Vec<f64>,
-    /// Rows nearest to each.
-    pub counts: Vec<f64>,
-    /// Sum of distances before the last move of the centres.
-    pub sum: f64,
-}
 
 /// Rounds until one gains next to nothing, at most `rounds`. A centre that loses its rows stays where it was.
 pub(crate) fn medians(rows: &[f64], dim: usize, mut centers: Vec<f64>, rounds: usize) -> Run {
@@ -51,7 +41,7 @@ pub(crate) fn medians(rows: &[f64], dim: usize, mut centers: Vec<f64>, rounds: u
         }
         last = sum;
     }
-    Run { centers, counts, sum: last }
+    Run { centers, counts, cost: last }
 }
 
 #[cfg(test)]
@@ -69,7 +59,7 @@ mod tests {
             run.centers
         );
         assert_eq!(run.counts, [5.0, 5.0]);
-        assert!((run.sum - (42.0 + 82.0)).abs() < 0.05, "{}", run.sum);
+        assert!((run.cost - (42.0 + 82.0)).abs() < 0.05, "{}", run.cost);
     }
 
     #[test]

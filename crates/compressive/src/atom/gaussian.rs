@@ -437,4 +437,4 @@ impl AtomFamily for Gaussian {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -172,6 +172,7 @@ impl AtomFamily for Stable {
 mod tests {
     use super::*;
     use crate::atom::Shape;
+    use crate::atom::gaussian::tests::random_atoms;
     use crate::linear::dot;
     use crate::random::{Purpose, Stream};
 
@@ -185,14 +186,9 @@ mod tests {
         let dither: Vec<f64> = (0..M).map(|_| 6.0 * stream.uniform()).collect();
         let points = Gaussian::new(Shape::Dirac, DIM, &frequencies, &dither, 10.0);
         let family = Stable::new(&points, diagonal);
-        let mut atoms = Vec::new();
-        for _ in 0..K {
-            let centre: Vec<f64> = (0..DIM).map(|_| stream.normal()).collect();
-            let mut atom = family.init(&centre, 0.3 + stream.uniform());
-            atom[DIM..].iter_mut().for_each(|v| *v += 0.2 * stream.uniform());
-            *atom.last_mut().unwrap() = 0.7 + stream.uniform();
-            atoms.extend(atom);
-        }
+        let mut atoms = random_atoms(&family, K, &mut stream);
+        let p = family.n_params();
+        atoms.chunks_exact_mut(p).for_each(|atom| atom[p - 1] = 0.7 + stream.uniform());
         (family, atoms, stream)
     }
 

@@ -13,15 +13,10 @@ use super::refine::{self, Shares};
 use crate::atom::Gaussian;
 use crate::decode::{Fit, Problem, Target};
 use crate::error::Result;
-use crate::lloyd::plus_plus;
-use crate::model::Working;
 use crate::operator::SketchOperator;
-use crate::random::{Purpose, Stream};
 use crate::task::{Decoded, LearnParams};
 use crate::weiszfeld::medians;
 
-/// Runs from k-means++ starts.
-const STARTS: usize = 3;
 /// Rounds of a run at most.
 const ROUNDS: usize = 300;
 
@@ -81,37 +76,16 @@ pub(super) fn medians_of(
     centers: &[Vec<f64>],
     params: &LearnParams,
 ) -> Result<Option<Shares>> {
-    let (k, d) = (centers.len(), target.dim());
-    let (family, fit) = richest(target, decoded, k, params)?;
-    let transform = &operator.spec().transform;
-    let scaled =
-        |row: &Vec<f64>| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
-    let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
-    let sampled = refine::sample(&family, &fit, &Working::new(transform)?, &mut stream);
-    if sampled.len() < k {
-        return Ok(None);
-    }
-    let rows: Vec<f64> = sampled.iter().flat_map(scaled).collect();
-    let mut best = medians(&rows, d, centers.iter().flat_map(scaled).collect(), ROUNDS);
-    for _ in 0..STARTS {
-        let run = medians(&rows, d, plus_plus(&rows, d, k, &mut stream), ROUNDS);
-        if run.sum < best.sum {
-            best = run;
-        }
-    }
-    if best.counts.contains(&0.0) {
-        return Ok(None);
-    }
-    let total: f64 = best.counts.iter().sum();
-    let unscaled = |c: &[f64]| c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect();
-    let shares = best.counts.iter().map(|c| c / total).collect();
-    Ok(Some((best.centers.chunks_exact(d).map(unscaled).collect(), shares)))
+    let mixture = richest(target, decoded, centers.len(), params)?;
+    let run = |rows: &[f64], start| medians(rows, target.dim(), start, ROUNDS);
+    refine::centres_of_sample(operator, &mixture, centers, params, run)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::design::{DesignParams, Task, design};
+    use crate::random::{Purpose, Stream};
     use crate::task::{Components, learn};
     use crate::{RowsRef, Scratch, Sketch};
 
@@ -139,7 +113,13 @@ mod tests {
         let direct = medians(&rows, 2, centres.concat(), 300);
         let found = medians(&rows, 2, model.locations().concat(), 1);
         // The first round's sum is that of the centres as they were given.
-        assert!(found.sum < 1.05 * direct.sum, "{} for {}: {:?}", found.sum, direct.sum, model.locations());
+        assert!(
+            found.cost < 1.05 * direct.cost,
+            "{} for {}: {:?}",
+            found.cost,
+            direct.cost,
+            model.locations()
+        );
         for centre in direct.centers.chunks_exact(2) {
             let off = |c: &Vec<f64>| (c[0] - centre[0]).hypot(c[1] - centre[1]);
             let nearest = model.locations().iter().map(off).fold(f64::INFINITY, f64::min);

@@ -8,7 +8,7 @@ use crate::decode::pca::{
 };
 use crate::design::Task;
 use crate::error::{Error, Result};
-use crate::model::{Content, MODEL_FORMAT, Model, Origin, Working};
+use crate::model::{Content, Origin, Working};
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
 use crate::task::{Candidate, Components, Decoder, LearnParams, Learned};
@@ -38,21 +38,10 @@ pub(super) fn learn(operator: &SketchOperator, moments: &Moments, params: &Learn
     let misfit = found.residual.powi(2) / (2.0 / moments.rows);
     let candidate = Candidate { k, cost: found.info.cost, misfit, chi_square: None, degrees: None };
     let origin = Origin {
-        fingerprint: operator.fingerprint().into(),
-        rows: moments.rows as u64,
         decoder: decoder.name().into(),
-        covariance: "none".into(),
-        seed: params.seed,
-        misfit,
-        info: found.info.clone(),
+        ..super::origin(operator, moments.rows, params, "none", (misfit, &found.info))
     };
-    let model = Model {
-        format: MODEL_FORMAT,
-        content: tell(operator, &data, found)?,
-        k,
-        columns: operator.spec().columns.clone(),
-        origin: Some(origin),
-    };
+    let model = super::model(operator, tell(operator, &data, found)?, k, origin);
     model.validate()?;
     Ok(Learned { model, candidates: vec![candidate] })
 }

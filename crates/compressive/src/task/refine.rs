@@ -15,7 +15,7 @@ use crate::atom::{AtomFamily, Gaussian, Shape};
 use crate::decode::auto::{AutoParams, auto};
 use crate::decode::{Fit, Problem, Target};
 use crate::error::Result;
-use crate::lloyd::{lloyd, plus_plus};
+use crate::lloyd::{Run, lloyd, plus_plus};
 use crate::model::Working;
 use crate::operator::SketchOperator;
 use crate::random::{Purpose, Stream};
@@ -33,7 +33,7 @@ const DESCENT: usize = 1000;
 const MUCH_BETTER: f64 = 0.7;
 /// Rows of the synthetic sample.
 const SAMPLE: usize = 20_000;
-/// Runs of Lloyd's algorithm from k-means++ starts.
+/// Runs from k-means++ starts.
 const STARTS: usize = 3;
 /// Rounds of a run at most.
 const ROUNDS: usize = 100;
@@ -57,20 +57,32 @@ pub(super) fn refine(
         return Ok(None);
     }
     let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
+    centres_of_sample(operator, &rich, centers, params, |rows, start| lloyd(rows, d, start, ROUNDS))
+}
+
+/// Steps 2 and 3: k centres of a sample of a mixture by `run`, the best of runs from the given centres and from k-means++ starts; none if a centre got no rows.
+pub(super) fn centres_of_sample(
+    operator: &SketchOperator,
+    (family, fit): &(Gaussian, Fit),
+    centers: &[Vec<f64>],
+    params: &LearnParams,
+    run: impl Fn(&[f64], Vec<f64>) -> Run,
+) -> Result<Option<Shares>> {
+    let (k, d) = (centers.len(), family.dim());
     let transform = &operator.spec().transform;
     let scaled =
         |row: &Vec<f64>| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
     let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
-    let sampled = sample(&rich.0, &rich.1, &Working::new(transform)?, &mut stream);
+    let sampled = sample(family, fit, &Working::new(transform)?, &mut stream);
     if sampled.len() < k {
         return Ok(None);
     }
     let rows: Vec<f64> = sampled.iter().flat_map(scaled).collect();
-    let mut best = lloyd(&rows, d, centers.iter().flat_map(scaled).collect(), ROUNDS);
+    let mut best = run(&rows, centers.iter().flat_map(scaled).collect());
     for _ in 0..STARTS {
-        let run = lloyd(&rows, d, plus_plus(&rows, d, k, &mut stream), ROUNDS);
-        if run.sse < best.sse {
-            best = run;
+        let next = run(&rows, plus_plus(&rows, d, k, &mut stream));
+        if next.cost < best.cost {
+            best = next;
         }
     }
     if best.counts.contains(&0.0) {
@@ -137,7 +149,7 @@ fn halved(family: &Gaussian, fit: &Fit, k: usize) -> Fit {
 }
 
 /// Step 2.
-pub(super) fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) -> Vec<Vec<f64>> {
+fn sample(family: &Gaussian, fit: &Fit, working: &Working, stream: &mut Stream) -> Vec<Vec<f64>> {
     let (d, p) = (family.dim(), family.n_params());
     let mut rows = Vec::with_capacity(SAMPLE);
     for (atom, weight) in fit.atoms.chunks_exact(p).zip(fit.normalised_weights()) {

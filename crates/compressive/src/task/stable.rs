@@ -12,7 +12,7 @@ use crate::atom::{AtomFamily, Gaussian, Stable};
 use crate::decode::auto::{AutoParams, auto};
 use crate::decode::{DecodeInfo, Fit, Problem, Target};
 use crate::error::{Error, Result};
-use crate::model::{Content, MODEL_FORMAT, Model, Origin, Working};
+use crate::model::{Content, Model, Working};
 use crate::operator::SketchOperator;
 use crate::task::{Candidate, Components, CovarianceKind, Decoder, LearnParams, Learned};
 
@@ -158,22 +158,9 @@ fn tell(
         scales: order.iter().map(|&l| (0..d).map(|c| scale(l, c)).collect()).collect(),
         alpha: order.iter().map(|&l| atom(l)[p - 1]).collect(),
     };
-    let origin = Origin {
-        fingerprint: operator.fingerprint().into(),
-        rows: target.rows as u64,
-        decoder: told.params.decoder.name().into(),
-        covariance: told.params.covariance.name().into(),
-        seed: told.params.seed,
-        misfit: told.misfit,
-        info: told.info.clone(),
-    };
-    Ok(Model {
-        format: MODEL_FORMAT,
-        content,
-        k: fit.k(),
-        columns: spec.columns.clone(),
-        origin: Some(origin),
-    })
+    let covariance = told.params.covariance.name();
+    let origin = super::origin(operator, target.rows, told.params, covariance, (told.misfit, &told.info));
+    Ok(super::model(operator, content, fit.k(), origin))
 }
 
 #[cfg(test)]

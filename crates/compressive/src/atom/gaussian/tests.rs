@@ -5,7 +5,7 @@ const DIM: usize = 3;
 const M: usize = 40;
 const K: usize = 4;
 
-fn shapes() -> Vec<Shape> {
+pub(crate) fn shapes() -> Vec<Shape> {
     let known = vec![0.5, 0.2, 0.0, 0.2, 1.5, -0.1, 0.0, -0.1, 0.8];
     let shared = [Shape::Dirac, Shape::SharedWidth, Shape::SharedDiagonal];
     let own = [Shape::Width, Shape::Diagonal, Shape::Full, Shape::Known(known)];
@@ -24,15 +24,21 @@ fn setup(shape: Shape) -> Setup {
     let frequencies: Vec<f64> = (0..M * DIM).map(|_| stream.normal()).collect();
     let dither: Vec<f64> = (0..M).map(|_| 6.0 * stream.uniform()).collect();
     let family = Gaussian::new(shape, DIM, &frequencies, &dither, 10.0);
-    let mut atoms = Vec::new();
-    for _ in 0..K {
-        let centre: Vec<f64> = (0..DIM).map(|_| stream.normal()).collect();
-        let mut atom = family.init(&centre, 0.3 + stream.uniform());
-        atom[DIM..].iter_mut().for_each(|v| *v += 0.2 * stream.uniform());
-        atoms.extend(atom);
-    }
+    let atoms = random_atoms(&family, K, &mut stream);
     let shared = vec![0.7; family.n_shared()];
     Setup { family, atoms, shared, stream }
+}
+
+/// k atoms about the origin, of uneven shapes.
+pub(crate) fn random_atoms(family: &dyn AtomFamily, k: usize, stream: &mut Stream) -> Vec<f64> {
+    let mut atoms = Vec::new();
+    for _ in 0..k {
+        let centre: Vec<f64> = (0..family.dim()).map(|_| stream.normal()).collect();
+        let mut atom = family.init(&centre, 0.3 + stream.uniform());
+        atom[family.dim()..].iter_mut().for_each(|v| *v += 0.2 * stream.uniform());
+        atoms.extend(atom);
+    }
+    atoms
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::atom::gaussian::tests::{random_atoms, shapes};
 use crate::random::{Purpose, Stream};
 
 const DIM: usize = 3;
@@ -6,24 +7,11 @@ const M: usize = 30;
 const K: usize = 4;
 const WIDTH_SQUARED: f64 = 1.7;
 
-fn shapes() -> Vec<Shape> {
-    let known = vec![0.5, 0.2, 0.0, 0.2, 1.5, -0.1, 0.0, -0.1, 0.8];
-    let shared = [Shape::Dirac, Shape::SharedWidth, Shape::SharedDiagonal];
-    let own = [Shape::Width, Shape::Diagonal, Shape::Full, Shape::Known(known)];
-    shared.into_iter().chain(own).collect()
-}
-
 /// A family at random landmarks, K of its atoms, and the shared parameters.
 fn setup(shape: Shape, stream: &mut Stream) -> (Gaussian, Vec<f64>, Vec<f64>) {
     let points: Vec<f64> = (0..M * DIM).map(|_| 1.5 * stream.normal()).collect();
     let family = Gaussian::at_landmarks(shape, DIM, &points, WIDTH_SQUARED, 10.0);
-    let mut atoms = Vec::new();
-    for _ in 0..K {
-        let centre: Vec<f64> = (0..DIM).map(|_| stream.normal()).collect();
-        let mut atom = family.init(&centre, 0.3 + stream.uniform());
-        atom[DIM..].iter_mut().for_each(|v| *v += 0.2 * stream.uniform());
-        atoms.extend(atom);
-    }
+    let atoms = random_atoms(&family, K, stream);
     let shared = vec![0.7; family.n_shared()];
     (family, atoms, shared)
 }
