@@ -215,3 +215,24 @@ def test_landmarks_among_the_rows_are_not_released_and_those_in_the_box_are(prog
     mean = read_sketch(tmp_path / "box.sketch")[0]
     np.testing.assert_allclose(mean, mean_kernel_values(json.loads((tmp_path / "box.json").read_text()), rows), atol=1e-6)
     program("fit", "private.sketch", "-k", 3, "-o", "model.json")
+
+
+def test_what_needs_waves_is_refused_and_k_medians_works(tmp_path, program):
+    program("generate", "separated", "-n", 20000, "-d", 3, "-k", 4, "--seed", 1, "-o", "rows.npy")
+    program("sketch", "rows.npy", "--feature", "nystrom", "-k", 4, "-o", "n.sketch")
+    program("sketch", "rows.npy", "--task", "pca", "-k", 2, "-o", "p.sketch")
+    assert "--feature fourier" in program.fails("fit", "n.sketch", "--task", "stable", "-k", 4, "-o", "m.json")
+    for sketch, feature in (("n.sketch", "nystrom"), ("p.sketch", "quadratic")):
+        message = program.fails("query", sketch, "mean(x0)")
+        assert feature in message and "--feature fourier" in message
+    # One row far away makes the box wide, so that k-medians also searches in smaller ones.
+    rows = np.load(tmp_path / "rows.npy")
+    rows[0] = 500
+    np.save(tmp_path / "far.npy", rows)
+    program("sketch", "far.npy", "--feature", "nystrom", "-k", 4, "-o", "far.sketch")
+    program("fit", "far.sketch", "--task", "kmedians", "-k", 4, "-o", "m.json")
+    found = json.loads((tmp_path / "m.json").read_text())["centers"]
+    program("kmeans", "rows.npy", "-k", 4, "-o", "plain.json")
+    plain = np.array(json.loads((tmp_path / "plain.json").read_text())["centers"])
+    for centre in np.array(found):
+        assert np.linalg.norm(plain - centre, axis=1).min() < 0.3

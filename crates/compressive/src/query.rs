@@ -182,6 +182,14 @@ pub fn answer(
             operator.dim()
         ));
     }
+    let feature = &operator.spec().feature;
+    if feature.is_quadratic() || feature.is_kernel() {
+        let problem = format!(
+            "questions are answered from sketches of waves, and this one is of the feature `{}`; sketch again with --feature fourier",
+            feature.name()
+        );
+        return Err(Error::Task { field: "feature", problem });
+    }
     let target = Target::new(operator, moments)?;
     let features = Features::new(operator);
     let first = Law::learn(operator, &target, params, None)?;

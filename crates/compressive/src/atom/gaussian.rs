@@ -167,6 +167,11 @@ impl Gaussian {
         &self.norms
     }
 
+    /// The same family with variances up to another limit.
+    pub(crate) fn with_variance_max(&self, variance_max: f64) -> Gaussian {
+        Gaussian { variance_max, ..self.clone() }
+    }
+
     /// Smallest and largest variance an atom may have.
     pub fn variance_range(&self) -> (f64, f64) {
         (VARIANCE_MIN * self.variance_max, self.variance_max)

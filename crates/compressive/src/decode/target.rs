@@ -195,9 +195,7 @@ impl Target {
             side.iter_mut().for_each(|x| *x = x.clamp(-reach, reach));
         }
         let widest = near.low.iter().zip(&near.high).map(|(l, h)| h - l).fold(1e-3, f64::max);
-        let (d, points) = (self.dim(), &self.points);
-        near.points =
-            Gaussian::new(Shape::Dirac, d, points.frequencies(), points.dither(), 0.25 * widest * widest);
+        near.points = self.points.with_variance_max(0.25 * widest * widest);
         near
     }
 

@@ -62,6 +62,12 @@ fn check(operator: &SketchOperator, params: &LearnParams) -> Result<usize> {
             "stable laws have a scale for each column, which a whitened sketch mixes; sketch again without --whiten",
         );
     }
+    if operator.kernel().is_some() {
+        return fail(
+            "feature",
+            "stable laws are known by their waves, not by kernel values; sketch again with --feature fourier",
+        );
+    }
     if !operator.spec().feature.harmonics().is_empty() {
         return fail(
             "task",
