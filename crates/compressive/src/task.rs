@@ -224,12 +224,9 @@ fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
     }
 }
 
-/// Decodes for a given number of components.
+/// Decodes for a given number of components, in boxes of several sizes if the range is wide: the lowest cost is kept.
 fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnParams) -> Result<Decoded> {
     target.check_components(k)?;
-    if params.task == Task::Kmedians {
-        return medians::decode(operator, target, k, params);
-    }
     // `learn` has taken the others aside: here and in `tell` they do not occur.
     let shape = match (&params.task, &params.covariance) {
         (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca, _) => None,
@@ -241,7 +238,15 @@ fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnPa
             Some(Shape::Known(to_working(&operator.spec().transform, sigma)))
         }
     };
-    decoder::run(operator, target, k, shape, params)
+    let mut best: Option<Decoded> = None;
+    for target in target.boxes() {
+        let found = decoder::run(operator, &target, k, shape.clone(), params)?;
+        if best.as_ref().is_none_or(|b| found.info.cost < b.info.cost) {
+            best = Some(found);
+        }
+    }
+    let Some(best) = best else { unreachable!("the whole box is one of them") };
+    Ok(best)
 }
 
 /// Refuses a sketch whose rows cannot be told apart.

@@ -50,6 +50,11 @@ pub struct Target {
 /// Spreads from the centre within which searches start.
 const START_REACH: f64 = 3.0;
 
+/// Working units from the centre within which atoms are looked for, beside the whole box.
+const REACHES: [f64; 2] = [4.0, 10.0];
+/// A box is wide if it reaches so many times as far.
+const WIDE: f64 = 1.5;
+
 impl Target {
     /// Brings a sketch's moments to the decoders' form. Cost: O(m d).
     pub fn new(operator: &SketchOperator, moments: &Moments) -> Result<Target> {
@@ -188,7 +193,15 @@ impl Target {
         clean
     }
 
-    /// The same target with its box cut to so many working units around the centre: the range of rows with heavy tails or outliers is set by few of them, and hides the others from searches.
+    /// The target with boxes of several sizes, the whole one last: the range of rows with heavy tails or outliers is set by few of them, and a declared one may be far too wide,
+    /// so that searches all over it miss where most rows are. The whole one alone if it is not wide.
+    pub(crate) fn boxes(&self) -> impl Iterator<Item = Target> {
+        let widest = self.low.iter().zip(&self.high).map(|(l, h)| l.abs().max(h.abs())).fold(0.0, f64::max);
+        let narrower = REACHES.into_iter().filter(move |reach| WIDE * reach < widest);
+        narrower.map(|reach| self.near(reach)).chain(std::iter::once_with(|| self.clone()))
+    }
+
+    /// The same target with its box cut to so many working units around the centre.
     pub(crate) fn near(&self, reach: f64) -> Target {
         let mut near = self.clone();
         for side in [&mut near.low, &mut near.high, &mut near.start_low, &mut near.start_high] {

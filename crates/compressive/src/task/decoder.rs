@@ -115,9 +115,14 @@ pub(super) fn run(
         if let Some(decoded) = few_sums(target, k, &auto_params) {
             return Ok(decoded);
         }
-        let AutoFit { family, fit, info, misfit, chi_square } = auto(target, &auto_params)?;
-        let mut decoded = Decoded { family, fit, info, misfit, chi_square };
-        if !auto_params.mixture && misfit > UNEXPLAINED {
+        let mut decoded = self::decoded(auto(target, &auto_params)?);
+        if !auto_params.mixture && decoded.misfit > LOST {
+            let mixture = self::decoded(auto(target, &AutoParams { mixture: true, ..auto_params.clone() })?);
+            if mixture.info.cost < decoded.info.cost {
+                decoded = mixture;
+            }
+        }
+        if !auto_params.mixture && decoded.misfit > UNEXPLAINED {
             from_landmarks(target, k, params.seed, &mut decoded);
         }
         return Ok(decoded);
@@ -137,6 +142,14 @@ pub(super) fn run(
     let (fit, info) = published(operator, target, &family, k, params);
     let misfit = info.cost / expected_cost(target, &family, &fit);
     Ok(Decoded { family, fit, info, misfit, chi_square: None })
+}
+
+/// Misfit of k-means above which clusters were not found rather than badly described; the search for mixtures, whose atoms have shapes of their own from the start, may find them.
+const LOST: f64 = 100.0;
+
+fn decoded(found: AutoFit) -> Decoded {
+    let AutoFit { family, fit, info, misfit, chi_square } = found;
+    Decoded { family, fit, info, misfit, chi_square }
 }
 
 /// Sums per parameter of k-means below which free atoms at landmarks are not determined.

@@ -10,8 +10,7 @@
 //! Cost: one more decoding, and some runs on the sample.
 
 use super::refine::{self, Shares};
-use crate::atom::Gaussian;
-use crate::decode::{Fit, Problem, Target};
+use crate::decode::Target;
 use crate::error::Result;
 use crate::operator::SketchOperator;
 use crate::task::{Decoded, LearnParams};
@@ -19,54 +18,6 @@ use crate::weiszfeld::medians;
 
 /// Rounds of a run at most.
 const ROUNDS: usize = 300;
-
-/// Working units from the centre within which atoms are looked for, beside the whole box: the range of rows with outliers is set by few of them.
-const REACHES: [f64; 3] = [4.0, 10.0, f64::INFINITY];
-
-/// Decodes in boxes of several sizes, and keeps the lowest cost.
-pub(super) fn decode(
-    operator: &SketchOperator,
-    target: &Target,
-    k: usize,
-    params: &LearnParams,
-) -> Result<Decoded> {
-    let mut best: Option<Decoded> = None;
-    for near in boxes(target) {
-        let found = super::decoder::run(operator, &near, k, None, params)?;
-        if best.as_ref().is_none_or(|b| found.info.cost < b.info.cost) {
-            best = Some(found);
-        }
-    }
-    let Some(best) = best else { unreachable!("the whole box is one of them") };
-    Ok(best)
-}
-
-/// The target with boxes of several sizes; the whole one alone if it is small.
-fn boxes(target: &Target) -> impl Iterator<Item = Target> {
-    let widest = target.low.iter().zip(&target.high).map(|(l, h)| l.abs().max(h.abs())).fold(0.0, f64::max);
-    REACHES.into_iter().filter(move |reach| *reach < widest || reach.is_infinite()).map(|reach| match reach {
-        reach if reach.is_finite() => target.near(reach),
-        _ => target.clone(),
-    })
-}
-
-/// Step 1.
-fn richest(target: &Target, decoded: &Decoded, k: usize, params: &LearnParams) -> Result<(Gaussian, Fit)> {
-    let rich_k = refine::affordable(target, k);
-    let mut best = (decoded.family.clone(), decoded.fit.clone());
-    if 2 * rich_k < 3 * k {
-        return Ok(best);
-    }
-    let mut lowest = f64::INFINITY;
-    for near in boxes(target) {
-        let Some((family, fit)) = refine::richer(&near, decoded, rich_k, params)? else { continue };
-        let cost = Problem::new(target, &family).cost(&fit);
-        if cost < lowest {
-            (lowest, best) = (cost, (family, fit));
-        }
-    }
-    Ok(best)
-}
 
 /// Steps 1 to 3: k centres in the user's units, with their shares; none if a centre got no rows.
 pub(super) fn medians_of(
@@ -76,7 +27,8 @@ pub(super) fn medians_of(
     centers: &[Vec<f64>],
     params: &LearnParams,
 ) -> Result<Option<Shares>> {
-    let mixture = richest(target, decoded, centers.len(), params)?;
+    let rich = refine::richer(target, decoded, refine::affordable(target, centers.len()), params)?;
+    let mixture = rich.unwrap_or_else(|| (decoded.family.clone(), decoded.fit.clone()));
     let run = |rows: &[f64], start| medians(rows, target.dim(), start, ROUNDS);
     refine::centres_of_sample(operator, &mixture, centers, params, run)
 }

@@ -51,9 +51,8 @@ pub(super) fn refine(
     centers: &[Vec<f64>],
     params: &LearnParams,
 ) -> Result<Option<Shares>> {
-    let (k, d) = (centers.len(), target.dim());
-    let rich_k = affordable(target, k);
-    if decoded.misfit < UNEXPLAINED || 2 * rich_k < 3 * k {
+    let (rich_k, d) = (affordable(target, centers.len()), target.dim());
+    if decoded.misfit < UNEXPLAINED {
         return Ok(None);
     }
     let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
@@ -100,13 +99,16 @@ pub(super) fn affordable(target: &Target, k: usize) -> usize {
     most.min(RICHER * k).min(target.rows as usize)
 }
 
-/// Step 1: the better of a search for more atoms and of the given atoms, the heaviest split in two; none if neither describes the sketch much better than the fit.
+/// Step 1: the best of searches for more atoms and of the given atoms, the heaviest split in two; none if none describes the sketch much better than the fit, or if k is below 1.5 times its atoms.
 pub(super) fn richer(
     target: &Target,
     decoded: &Decoded,
     k: usize,
     params: &LearnParams,
 ) -> Result<Option<(Gaussian, Fit)>> {
+    if 2 * k < 3 * decoded.fit.k() {
+        return Ok(None);
+    }
     let settings = AutoParams {
         k,
         restarts: RESTARTS,
@@ -114,8 +116,13 @@ pub(super) fn richer(
         seed: params.seed,
         ..AutoParams::default()
     };
-    let found = auto(target, &settings)?;
-    let mut best = (found.family, found.fit, found.info.cost);
+    let mut best = (decoded.family.clone(), decoded.fit.clone(), decoded.info.cost);
+    for target in target.boxes() {
+        let found = auto(&target, &settings)?;
+        if found.info.cost < best.2 {
+            best = (found.family, found.fit, found.info.cost);
+        }
+    }
     if *decoded.family.covariance() == Shape::Diagonal {
         let mut fit = halved(&decoded.family, &decoded.fit, k);
         let cost = Problem::new(target, &decoded.family).descend(&mut fit, DESCENT).value;

@@ -22,6 +22,8 @@ const STARTS: [f64; 3] = [1.95, 1.5, 1.1];
 const REACHES: [f64; 3] = [4.0, 10.0, 30.0];
 /// Iterations of a descent.
 const DESCENT: usize = 3000;
+/// Runs of a Gaussian search: the second pair has shapes of its own from the start, which finds what shared widths miss.
+const SEARCHES: usize = 4;
 /// Searches unless told otherwise.
 const RESTARTS: usize = 6;
 /// A cost up to this times the noise is the noise.
@@ -99,7 +101,9 @@ fn expected(target: &Target, k: usize, family: &Stable) -> f64 {
 /// Steps 1 and 2.
 fn search(target: &Target, k: usize, seed: u64, params: &LearnParams) -> Result<(Fit, DecodeInfo)> {
     let family = &Stable::new(&target.points, params.covariance == CovarianceKind::Diag);
-    let settings = AutoParams { k, restarts: 2, threads: params.threads, seed, ..AutoParams::default() };
+    let threads = params.threads;
+    let settings =
+        AutoParams { k, mixture: true, restarts: SEARCHES, threads, seed, ..AutoParams::default() };
     let start = auto(target, &settings)?;
     let mut info = start.info;
     let mut best: Option<(Fit, f64)> = None;

@@ -179,3 +179,21 @@ fn a_diagnosis_tells_stuck_from_small_from_good() {
     assert_eq!(found.verdict, Verdict::ScaleWrong, "{found:?}");
     assert!(found.advice.contains("smaller --scale"));
 }
+
+/// Student's law of two degrees: its variance is infinite, so the range is set by a few rows.
+#[test]
+fn clusters_with_heavy_tails_are_found_in_the_range_of_their_outliers() {
+    let mut stream = Stream::new(13, Purpose::PilotMixture, 5);
+    let mut rows = Vec::new();
+    for i in 0..40_000 {
+        let wide = 0.5 / (-stream.uniform().ln()).sqrt();
+        rows.extend(CENTERS[i % 4].map(|c| c + wide * stream.normal()));
+    }
+    assert!(rows.iter().any(|x| x.abs() > 50.0));
+    for task in [Task::Kmeans, Task::Gmm, Task::Kmedians] {
+        let (operator, moments) = sketched(&rows, 2, task, 4, Feature::Fourier);
+        let params = LearnParams { task, k: Components::Exactly(4), ..LearnParams::default() };
+        let learned = learn(&operator, &moments, &params).unwrap();
+        assert!(worst(&learned.model) < 0.3, "{task:?}: {:?}", learned.model.locations());
+    }
+}
