@@ -33,7 +33,26 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
     }
     text.push_str(&components(model));
     text.push_str(&quality(model));
+    text.push_str(&too_few_directions(model, operator.spec().size));
     text
+}
+
+/// Directions for each k d below which components fit the sketch and are still wrong.
+const DIRECTIONS: f64 = 1.5;
+
+/// A warning about principal components that the sketch does not determine.
+fn too_few_directions(model: &Model, size: usize) -> String {
+    let (d, full) = (model.dim(), model.dim() * (model.dim() + 1) / 2);
+    let enough = ((DIRECTIONS * (model.k * d) as f64).ceil() as usize).min(full);
+    if !matches!(model.content, Content::Pca { .. }) || size >= enough {
+        return String::new();
+    }
+    format!(
+        "careful: {size} directions do not determine {} of {d} columns, whatever the fit; ask for {} or sketch again with --size {} or more\n",
+        count(model.k as u64, "component"),
+        (size as f64 / (DIRECTIONS * d as f64)).max(1.0) as usize,
+        2 * model.k * d,
+    )
 }
 
 /// `10 clusters`, `3 Gaussians with diag covariances`.
