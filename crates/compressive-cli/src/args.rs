@@ -1,5 +1,6 @@
 //! The command line: every command and flag, with the words `--help` shows.
 
+mod generator;
 mod learn;
 mod make;
 mod private;
@@ -12,6 +13,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
 
+pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
     ScoreArgs, StartArg,
@@ -51,8 +53,10 @@ pub enum Command {
     Ledger(LedgerArgs),
     /// Answer questions about the rows from their sketch: means, variances, shares, quantiles, histograms
     Query(QueryArgs),
-    /// Learn clusters, a mixture or principal components from a sketch
+    /// Learn clusters, a mixture, principal components or a generative network from a sketch
     Fit(FitArgs),
+    /// Draw rows from a mixture or a generative network
+    Sample(SampleArgs),
     /// Cluster a table in one go: sketch every row, then learn k centres from the sketch
     Kmeans(KmeansArgs),
     /// Model a table as a mixture of Gaussians in one go
@@ -128,7 +132,7 @@ pub struct RecipeArgs {
     /// Number of frequencies m, or of landmarks [default: 10 per parameter of the task up to 1000, then 5; 4 for pca]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
-    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture [default: adapted-radius]; for --feature nystrom how the landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
+    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture, multi-scale [default: adapted-radius, or multi-scale for generate]; for --feature nystrom how the landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
     #[arg(long, value_name = "NAME")]
     pub law: Option<LawChoice>,
     /// Scale of the law, or width of the kernel: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
@@ -330,6 +334,8 @@ pub enum TaskArg {
     Kmedians,
     /// A mixture of k alpha-stable laws, for heavy tails
     Stable,
+    /// A generative network, which makes rows like those of the data; k is not asked
+    Generate,
 }
 
 impl From<TaskArg> for Task {
@@ -340,6 +346,7 @@ impl From<TaskArg> for Task {
             TaskArg::Pca => Task::Pca,
             TaskArg::Kmedians => Task::Kmedians,
             TaskArg::Stable => Task::Stable,
+            TaskArg::Generate => Task::Generate,
         }
     }
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Ledger(args) => commands::ledger::run(args),
         Command::Query(args) => commands::query::run(args),
         Command::Fit(args) => commands::fit::run(args),
+        Command::Sample(args) => commands::sample::run(args),
         Command::Kmeans(args) => commands::oneliner::kmeans(args),
         Command::Gmm(args) => commands::oneliner::gmm(args),
         Command::Pca(args) => commands::oneliner::pca(args),

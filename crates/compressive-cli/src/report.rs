@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use compressive::SketchOperator;
+use compressive::generate::Generator;
 use compressive::model::{Content, Covariances, Model};
 use compressive::task::{Candidate, Learned};
 
@@ -62,6 +63,7 @@ pub fn named(model: &Model) -> String {
         Content::Pca { .. } => count(model.k as u64, "principal component"),
         Content::Kmedians { .. } => format!("{} by k-medians", count(model.k as u64, "cluster")),
         Content::Stable { .. } => count(model.k as u64, "alpha-stable law"),
+        Content::Generator(_) => "a generative network".into(),
         Content::Gmm { covariances, .. } => {
             let kind = match (&model.origin, covariances) {
                 (Some(origin), _) => origin.covariance.as_str(),
@@ -75,15 +77,20 @@ pub fn named(model: &Model) -> String {
 
 /// The components as a table: weight, then location, then standard deviation (or scale, of stable laws) in parentheses for a mixture.
 pub fn components(model: &Model) -> String {
-    if let Content::Pca { .. } = model.content {
-        return principal(model);
+    match &model.content {
+        Content::Pca { .. } => return principal(model),
+        Content::Generator(generator) => return network(generator),
+        _ => {}
     }
     let shown = model.dim().min(COLUMNS_SHOWN);
     let more = if model.dim() > shown { "  ..." } else { "" };
     let cell = |l: usize, c: usize| {
         let location = number(model.locations()[l][c]);
         let variance = match &model.content {
-            Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } => return location,
+            Content::Kmeans { .. }
+            | Content::Kmedians { .. }
+            | Content::Pca { .. }
+            | Content::Generator(_) => return location,
             Content::Stable { scales, .. } => return format!("{location} ({})", number(scales[l][c])),
             Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
             Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
@@ -169,8 +176,18 @@ pub fn quality(model: &Model) -> String {
             let residual = (origin.misfit * 2.0 / origin.rows.max(1) as f64).sqrt();
             format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)
         }
+        Content::Generator(_) => format!(
+            "misfit {}: the squared distance of the network's sketch from the data's, in units of the latter's sampling noise; more --steps or wider --layers may lower it\n",
+            number(origin.misfit)
+        ),
         _ => misfit(origin.misfit),
     }
+}
+
+/// The layers of a generative network.
+fn network(generator: &Generator) -> String {
+    let widths: Vec<String> = generator.layers.iter().map(ToString::to_string).collect();
+    format!("layers {}, {} weights\n", widths.join(" -> "), thousands(generator.weights.len() as u64))
 }
 
 fn misfit(misfit: f64) -> String {

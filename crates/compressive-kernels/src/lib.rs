@@ -27,6 +27,7 @@ mod hadamard;
 mod product;
 mod projection;
 mod simd;
+mod single;
 mod wave;
 mod weight;
 
@@ -35,6 +36,7 @@ pub use damped::{damped_waves, exponentials};
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
 pub use product::{Layout, product};
 pub use projection::Projection;
+pub use single::{single_product, wave_gradient, wave_sums};
 pub use wave::Wave;
 
 /// Feature values are multiples of 2^-`GRID_BITS`.

@@ -18,6 +18,7 @@ mod clusters;
 mod draws;
 mod families;
 mod fits;
+mod generator;
 mod kernels;
 mod kmeans;
 mod mixture_size;
@@ -121,6 +122,7 @@ pub fn all() -> &'static [Experiment] {
         pca::EXPERIMENT,
         queries::EXPERIMENT,
         families::EXPERIMENT,
+        generator::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

@@ -8,14 +8,17 @@
 //! | [`log_likelihood`] | a mixture, on rows | |
 //! | [`symmetric_kl`], [`symmetric_kl_balanced`] | two mixtures | \[KBGP18\] eq. 24 |
 //! | [`mmd`], [`mmd_gaussian`] | two mixtures | \[KBGP18\] eq. 22 and 23 |
+//! | [`Reference::mmd`], [`median_distance`] | two samples | Gretton et al. (2012) |
 
 mod divergence;
 mod matching;
 mod partition;
+mod samples;
 
 pub use divergence::{Estimate, log_likelihood, mmd, mmd_gaussian, symmetric_kl, symmetric_kl_balanced};
 pub use matching::{Matching, match_centers};
 pub use partition::{ari, reference_sse, rsse};
+pub use samples::{Reference, median_distance};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,11 @@
 mod canvas;
 mod heat;
 mod lines;
+mod scatter;
 
 pub(crate) use heat::{Heat, HeatMaps};
 pub(crate) use lines::{Lines, Series};
+pub(crate) use scatter::{Cloud, Clouds};
 
 /// Round steps of 1, 2 or 5 times a power of ten that cover a range with at most about `n` steps.
 fn ticks(low: f64, high: f64, n: usize) -> Vec<f64> {

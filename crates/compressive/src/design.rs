@@ -12,6 +12,8 @@
 //!
 //! Cost: O(n d log n) for the medians plus a few small sketches of the pilot.
 
+mod scales;
+
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -36,6 +38,8 @@ pub enum Task {
     Kmedians,
     /// A mixture of k alpha-stable laws: p = k (2d + 2).
     Stable,
+    /// A generative network, whatever its number of weights: p = 100 d, and k is not asked.
+    Generate,
 }
 
 impl Task {
@@ -45,6 +49,7 @@ impl Task {
             Task::Kmeans | Task::Kmedians | Task::Pca => k.saturating_mul(dim),
             Task::Stable => k.saturating_mul(2 * dim + 2),
             Task::Gmm => k.saturating_mul(2 * dim + 1),
+            Task::Generate => dim.saturating_mul(100),
         }
     }
 
@@ -61,13 +66,14 @@ impl Task {
             Task::Kmedians => "kmedians",
             Task::Stable => "stable",
             Task::Pca => "pca",
+            Task::Generate => "generate",
         }
     }
 
     /// The feature that the task learns from.
     pub fn feature(self) -> Feature {
         match self {
-            Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable => Feature::Fourier,
+            Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate => Feature::Fourier,
             Task::Pca => Feature::Quadratic { complex: false },
         }
     }
@@ -88,6 +94,8 @@ pub enum LawChoice {
     PilotMixture,
     /// See [`FrequencyLaw::Landmarks`]: landmarks of the feature `nystrom`, chosen by this rule.
     Landmarks(LandmarkRule),
+    /// Folded Gaussian radii at several scales, from the pilot's spread down to its detail: what generative networks are learned from.
+    MultiScale,
 }
 
 impl FromStr for LawChoice {
@@ -100,11 +108,12 @@ impl FromStr for LawChoice {
             "adapted-radius" => LawChoice::AdaptedRadius,
             "weighted" => LawChoice::Weighted,
             "pilot-mixture" => LawChoice::PilotMixture,
+            "multi-scale" => LawChoice::MultiScale,
             _ => match name.parse() {
                 Ok(rule) => LawChoice::Landmarks(rule),
                 Err(_) => {
                     return Err(
-                        "the laws are gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture, and for nystrom rpcholesky, greedy, leverage, uniform".into(),
+                        "the laws are gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture, multi-scale, and for nystrom rpcholesky, greedy, leverage, uniform".into(),
                     );
                 }
             },
@@ -221,7 +230,7 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
     let (transform, range) = transform(rows, columns, params)?;
     let working = to_working(rows, &transform);
     let bounds = params.bounds.clone().unwrap_or_else(|| match params.task {
-        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable => range,
+        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate => range,
         Task::Pca => widened(&range),
     });
     if params.task == Task::Pca {
@@ -229,11 +238,12 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
     }
     let law = match params.law {
         LawChoice::PilotMixture => Some(pilot_mixture(&working, dim, params.k, params.seed)),
+        LawChoice::MultiScale => Some(scales::multi_scale(&working, dim, params.scale, params.seed)?),
         _ => None,
     };
     let scale = match (&law, params.scale) {
         (None, rule) => scale_factor(params, dim, estimate(rule, &working, dim, params.seed)?),
-        (Some(_), ScaleRule::Fixed(value)) => value,
+        (Some(_), ScaleRule::Fixed(value)) if params.law != LawChoice::MultiScale => value,
         (Some(_), _) => 1.0,
     };
     let law = match params.law {
@@ -252,7 +262,7 @@ pub(crate) fn check_task(params: &DesignParams, dim: usize) -> Result<()> {
     let fail = |field, problem: String| Err(Error::Spec { field, problem });
     let quadratic = params.feature.is_quadratic();
     match params.task {
-        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable if quadratic => fail(
+        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate if quadratic => fail(
             "feature",
             format!(
                 "`quadratic` is for --task pca; {} is learned from periodic features such as fourier",
@@ -265,6 +275,10 @@ pub(crate) fn check_task(params: &DesignParams, dim: usize) -> Result<()> {
                 "principal components are learned from `quadratic`, not from `{}`; leave --feature out",
                 params.feature.name()
             ),
+        ),
+        Task::Generate if params.feature.is_kernel() => fail(
+            "feature",
+            "a generative network is learned from periodic features such as fourier, not from `nystrom`; leave --feature out".into(),
         ),
         Task::Pca if params.whiten => {
             fail("transform", "whitened columns have no principal components; drop --whiten".into())
@@ -327,9 +341,10 @@ pub(crate) fn finish(
         LawChoice::Gaussian => FrequencyLaw::Gaussian,
         LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
         LawChoice::Weighted => FrequencyLaw::Weighted,
-        LawChoice::AdaptedRadius | LawChoice::PilotMixture | LawChoice::Landmarks(_) => {
-            FrequencyLaw::AdaptedRadius
-        }
+        LawChoice::AdaptedRadius
+        | LawChoice::PilotMixture
+        | LawChoice::MultiScale
+        | LawChoice::Landmarks(_) => FrequencyLaw::AdaptedRadius,
     });
     let spec = SketchSpec {
         transform,
@@ -410,7 +425,7 @@ pub(crate) fn common_scaling(params: &DesignParams, spread: &[f64]) -> bool {
             let smallest = spread.iter().copied().fold(f64::INFINITY, f64::min);
             match params.task {
                 Task::Kmeans | Task::Kmedians => !params.whiten && largest <= ONE_UNIT * smallest,
-                Task::Gmm | Task::Stable => false,
+                Task::Gmm | Task::Stable | Task::Generate => false,
                 Task::Pca => true,
             }
         }

@@ -8,6 +8,7 @@
 //! - [`privacy`] releases a sketch with differential privacy.
 //! - [`decode`] finds the mixture behind a sketch: [`decode::auto`] for most uses, the published decoders by name, and a statistically efficient
 //!   [`polish`](decode::polish).
+//! - [`generate`] trains generative networks on a sketch.
 //!
 //! ```
 //! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
@@ -40,6 +41,7 @@ pub mod design;
 mod error;
 mod feature;
 mod frequency;
+pub mod generate;
 pub mod landmark;
 mod linear;
 mod lloyd;

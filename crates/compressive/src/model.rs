@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decode::DecodeInfo;
 use crate::error::{Error, Result};
+use crate::generate::Generator;
 
 pub use predict::{Predictor, Scores, Wanted};
 pub use project::Projector;
@@ -95,6 +96,9 @@ pub enum Content {
         /// The exponent of each component; 2 for a Gaussian.
         alpha: Vec<f64>,
     },
+    /// A generative network.
+    #[serde(rename = "generate")]
+    Generator(Generator),
 }
 
 /// The covariances of a mixture.
@@ -158,27 +162,28 @@ impl Model {
             Content::Pca { .. } => "pca",
             Content::Kmedians { .. } => "kmedians",
             Content::Stable { .. } => "stable",
+            Content::Generator(_) => "generate",
         }
     }
 
-    /// Centres or means, k rows of d; none for principal components.
+    /// Centres or means, k rows of d; none for principal components and generative networks.
     pub fn locations(&self) -> &[Vec<f64>] {
         match &self.content {
             Content::Kmeans { centers, .. } | Content::Kmedians { centers, .. } => centers,
             Content::Gmm { means, .. } => means,
-            Content::Pca { .. } => &[],
+            Content::Pca { .. } | Content::Generator(_) => &[],
             Content::Stable { locations, .. } => locations,
         }
     }
 
-    /// Weights of the components; none for principal components.
+    /// Weights of the components; none for principal components and generative networks.
     pub fn weights(&self) -> &[f64] {
         match &self.content {
             Content::Kmeans { weights, .. }
             | Content::Kmedians { weights, .. }
             | Content::Gmm { weights, .. }
             | Content::Stable { weights, .. } => weights,
-            Content::Pca { .. } => &[],
+            Content::Pca { .. } | Content::Generator(_) => &[],
         }
     }
 
@@ -192,10 +197,11 @@ impl Model {
         if k == 0 || d == 0 {
             return fail("k", format!("{k} components of {d} columns; there must be at least one of each"));
         }
-        let name = match self.content {
+        let name = match &self.content {
             Content::Kmeans { .. } | Content::Kmedians { .. } => "centers",
             Content::Gmm { .. } => "means",
             Content::Pca { .. } => return project::check(&self.content, k, d),
+            Content::Generator(generator) => return generator.check(k, d),
             Content::Stable { .. } => "locations",
         };
         check_table(name, self.locations(), k, d)?;

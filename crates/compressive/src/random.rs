@@ -26,6 +26,8 @@ pub(crate) enum Purpose {
     Decode = 5,
     /// Draws of landmark samplers (`index` 0), or landmark `index` - 1 in a box.
     Landmarks = 11,
+    /// Latent rows and first weights of generative networks.
+    Latent = 12,
     /// Noise that tests and experiments can repeat.
     TestNoise = 7,
 }

@@ -29,6 +29,7 @@ use crate::atom::{Gaussian, Shape};
 use crate::decode::{DecodeInfo, Fit, Target};
 use crate::design::Task;
 use crate::error::{Error, Result};
+use crate::generate::{TrainParams, train};
 use crate::model::{Content, MODEL_FORMAT, Model, Origin, Working, to_working};
 use crate::operator::SketchOperator;
 use crate::random::{Purpose, Stream};
@@ -76,7 +77,7 @@ impl CovarianceKind {
 pub struct LearnParams {
     /// The kind of model.
     pub task: Task,
-    /// Number of components.
+    /// Number of components; a generative network does not ask.
     pub k: Components,
     /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
     pub decoder: Decoder,
@@ -140,10 +141,15 @@ pub(crate) struct Decoded {
     pub chi_square: Option<(f64, f64)>,
 }
 
-/// Learns a model from a sketch.
+/// Learns a model from a sketch. A generative network is trained with the defaults of [`TrainParams`].
 pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
     if params.task == Task::Pca {
         return pca::learn(operator, moments, params);
+    }
+    if params.task == Task::Generate {
+        let defaults = TrainParams { seed: params.seed, threads: params.threads, ..TrainParams::default() };
+        let model = train(operator, moments, &defaults, &mut |_, _| ())?;
+        return Ok(Learned { model, candidates: Vec::new() });
     }
     let target = Target::new(operator, moments)?;
     check_data(&target, params.k)?;
@@ -184,7 +190,9 @@ fn correct(
         Content::Kmedians { centers, weights } => {
             (medians::medians_of(operator, target, decoded, centers, params)?, centers, weights)
         }
-        Content::Gmm { .. } | Content::Stable { .. } | Content::Pca { .. } => return Ok(()),
+        Content::Gmm { .. } | Content::Stable { .. } | Content::Pca { .. } | Content::Generator(_) => {
+            return Ok(());
+        }
     };
     if let Some((better, shares)) = better {
         let mut order: Vec<usize> = (0..shares.len()).collect();
@@ -229,7 +237,7 @@ fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnPa
     target.check_components(k)?;
     // `learn` has taken the others aside: here and in `tell` they do not occur.
     let shape = match (&params.task, &params.covariance) {
-        (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca, _) => None,
+        (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate, _) => None,
         (Task::Gmm, CovarianceKind::Iso) => Some(Shape::Width),
         (Task::Gmm, CovarianceKind::Diag) => Some(Shape::Diagonal),
         (Task::Gmm, CovarianceKind::Full) => Some(Shape::Full),
@@ -301,7 +309,7 @@ fn tell(
     let weights: Vec<f64> = order.iter().map(|&l| all[l]).collect();
     let locations = order.iter().map(|&l| working.location(&atom(l)[..d])).collect();
     let content = match params.task {
-        Task::Kmeans | Task::Pca => Content::Kmeans { centers: locations, weights },
+        Task::Kmeans | Task::Pca | Task::Generate => Content::Kmeans { centers: locations, weights },
         Task::Kmedians | Task::Stable => Content::Kmedians { centers: locations, weights },
         Task::Gmm => {
             let sigmas: Vec<Vec<f64>> =
@@ -312,7 +320,7 @@ fn tell(
         }
     };
     let covariance = match params.task {
-        Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca => "none",
+        Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate => "none",
         Task::Gmm => params.covariance.name(),
     };
     let origin = origin(operator, target.rows, params, covariance, (decoded.misfit, &decoded.info));

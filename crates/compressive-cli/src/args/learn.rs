@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use compressive::task::Decoder;
 
-use super::{DataArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse_positive};
+use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse_positive};
 
 /// How to search.
 #[derive(Args, Clone)]
@@ -31,14 +31,16 @@ pub struct FitArgs {
     /// What to learn
     #[arg(long, value_enum, default_value = "kmeans")]
     pub task: TaskArg,
-    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto
+    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; needed but for generate
     #[arg(short, value_name = "K")]
-    pub k: KArg,
+    pub k: Option<KArg>,
     /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units; scales of stable laws: iso, diag [default: diag]
     #[arg(long, value_name = "KIND")]
     pub covariance: Option<CovarianceArg>,
     #[command(flatten)]
     pub learn: LearnArgs,
+    #[command(flatten)]
+    pub generator: GeneratorArgs,
     /// Rows for --start sample and plusplus: a table with the sketch's columns; may be repeated
     #[arg(long, value_name = "DATA")]
     pub pilot: Vec<String>,

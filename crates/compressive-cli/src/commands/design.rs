@@ -121,6 +121,7 @@ fn design_params(
         law: recipe.law.unwrap_or(match (feature.is_kernel(), recipe.private) {
             (true, None) => LawChoice::Landmarks(LandmarkRule::Rpcholesky),
             (true, Some(_)) => LawChoice::Landmarks(LandmarkRule::Box),
+            (false, None) if purpose.task == Task::Generate => LawChoice::MultiScale,
             (false, _) => defaults.law,
         }),
         scale: recipe.scale.unwrap_or(defaults.scale),
@@ -257,6 +258,9 @@ fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: 
     let sample = format!("recipe chosen on a sample of {}", count(pilot_rows as u64, "row"));
     if recipe.size.is_some() {
         return sample;
+    }
+    if task == Task::Generate {
+        return format!("{sample}; size for --task generate; change with --size");
     }
     let parameters = task.parameters(k, spec.dim());
     format!(

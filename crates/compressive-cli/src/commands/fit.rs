@@ -10,7 +10,7 @@ use compressive::{Moments, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
 use super::design::{PILOT_ROWS, note};
-use super::{check_output, read_any_sketch, wrong_usage};
+use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
 use crate::report;
@@ -21,11 +21,18 @@ pub const AUTO_MOST: usize = 20;
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
     let task = Task::from(args.task);
-    if args.covariance.is_some() && task.is_clustering() {
+    if args.covariance.is_some() && (task.is_clustering() || task == Task::Generate) {
         wrong_usage("--covariance goes with --task gmm and --task stable");
     }
-    check_k(args.k)?;
-    check_components(task, args.k, &args.learn)?;
+    if task == Task::Generate {
+        return generator::fit(args);
+    }
+    if args.generator.any() {
+        wrong_usage("--layers, --latent, --steps, --batch, --rate and --activation go with --task generate");
+    }
+    let Some(k) = args.k else { missing_k() };
+    check_k(k)?;
+    check_components(task, k, &args.learn)?;
     if let Some(path) = &args.output {
         check_output(path)?;
     }
@@ -34,7 +41,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let learning = Learning {
         params: LearnParams {
             task,
-            k: components(args.k, task, sketch.spec(), args.quiet),
+            k: components(k, task, sketch.spec(), args.quiet),
             decoder: args.learn.decoder,
             covariance: covariance(args.covariance.as_ref())?,
             restarts: args.learn.restarts,

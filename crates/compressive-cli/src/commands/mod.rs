@@ -7,6 +7,7 @@ pub mod design;
 pub mod diagnose;
 pub mod fit;
 pub mod generate;
+pub mod generator;
 pub mod inspect;
 pub mod lab;
 pub mod ledger;
@@ -16,6 +17,7 @@ pub mod predict;
 pub mod private_design;
 pub mod privatize;
 pub mod query;
+pub mod sample;
 pub mod score;
 pub mod score_components;
 pub mod sketch;
@@ -105,6 +107,12 @@ pub fn check_output(path: &Path) -> Result<()> {
 /// Ends the program as the argument parser does: the flags do not go together.
 pub fn wrong_usage(problem: &str) -> ! {
     crate::args::Cli::command().error(ErrorKind::ArgumentConflict, problem).exit()
+}
+
+/// Ends the program as the argument parser does: `-k` is missing.
+pub fn missing_k() -> ! {
+    let problem = "the following required arguments were not provided:\n  -k <K>";
+    crate::args::Cli::command().error(ErrorKind::MissingRequiredArgument, problem).exit()
 }
 
 /// Prints a completion script.

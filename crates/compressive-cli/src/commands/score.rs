@@ -8,9 +8,9 @@ use compressive_io::{Error, ReadOptions, Ready, RowChunk, pass_in_order};
 use serde_json::json;
 
 use super::design::{note, open};
-use super::read_model;
 use super::score_components;
 use super::sketch::with_progress;
+use super::{generator, read_model};
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
 
@@ -20,8 +20,10 @@ const CLASSES_MAX: usize = 100_000;
 /// Measures a model on rows.
 pub fn run(args: &ScoreArgs) -> Result<()> {
     let model = read_model(&args.model)?;
-    if let Content::Pca { .. } = model.content {
-        return score_components::run(args, &model);
+    match &model.content {
+        Content::Pca { .. } => return score_components::run(args, &model),
+        Content::Generator(network) => return generator::score(args, network, &model.columns),
+        _ => {}
     }
     let options = ReadOptions { by: args.labels.clone(), ..ReadOptions::default() };
     let data = args.data.data_args(&model.columns);

@@ -199,9 +199,11 @@ fn to_mixture(model: &Model) -> Mixture {
         Content::Gmm { covariances: Covariances::Full(all), .. } => {
             (all.iter().flatten().flatten().copied().collect(), Shape::Full)
         }
-        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Stable { .. } | Content::Pca { .. } => {
-            (Vec::new(), Shape::Diagonal)
-        }
+        Content::Kmeans { .. }
+        | Content::Kmedians { .. }
+        | Content::Stable { .. }
+        | Content::Pca { .. }
+        | Content::Generator(_) => (Vec::new(), Shape::Diagonal),
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }

@@ -28,7 +28,7 @@
 mod covariance;
 mod factor;
 mod landmarks;
-mod parallel;
+pub(crate) mod parallel;
 mod predictive;
 mod problem;
 mod variables;

@@ -74,6 +74,11 @@ impl Model {
                     "principal components give rows no labels; `compressive transform` writes their coordinates",
                 );
             }
+            Content::Generator(_) => {
+                return refuse(
+                    "a generative network gives rows no labels; `compressive sample` draws rows from it, and `compressive score` compares them with others",
+                );
+            }
             Content::Stable { .. } => {
                 return refuse(
                     "stable laws have no density in closed form, so rows cannot be given to their components; fit --task gmm or kmedians to label rows",

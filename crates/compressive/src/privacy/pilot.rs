@@ -66,7 +66,7 @@ pub fn design(
     pilot: Option<&PrivateSketch>,
 ) -> Result<SketchSpec> {
     let from_rows = matches!(params.law, LawChoice::Landmarks(rule) if rule != LandmarkRule::Box);
-    if params.whiten || params.law == LawChoice::PilotMixture || from_rows {
+    if params.whiten || matches!(params.law, LawChoice::PilotMixture | LawChoice::MultiScale) || from_rows {
         return Err(Error::Spec {
             field: "transform",
             problem: "whitening, the law pilot-mixture and landmarks among the rows are taken from the rows themselves and cannot be had privately".into(),
@@ -93,7 +93,7 @@ pub fn design(
         (ScaleRule::Fixed(value), _) => value,
         _ if params.feature.is_kernel() => kernel_width(columns.len()) * width,
         (_, Task::Kmeans | Task::Kmedians) => WIDER * width,
-        (_, Task::Gmm | Task::Stable) => width,
+        (_, Task::Gmm | Task::Stable | Task::Generate) => width,
         (_, Task::Pca) => 1.0,
     };
     let law = match params.law {

@@ -70,6 +70,12 @@ pub fn diagnose(
     reference: Option<&Model>,
     threads: usize,
 ) -> Result<Diagnosis> {
+    if [Some(model), reference].into_iter().flatten().any(|m| matches!(m.content, Content::Generator(_))) {
+        return Err(Error::Task {
+            field: "model",
+            problem: "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others".into(),
+        });
+    }
     if matches!(model.content, Content::Pca { .. })
         || reference.is_some_and(|m| matches!(m.content, Content::Pca { .. }))
     {
@@ -154,7 +160,9 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     use crate::design::Task;
     use crate::task::CovarianceKind;
     let (task, covariance) = match &model.content {
-        Content::Kmeans { .. } | Content::Pca { .. } => (Task::Kmeans, CovarianceKind::Diag),
+        Content::Kmeans { .. } | Content::Pca { .. } | Content::Generator(_) => {
+            (Task::Kmeans, CovarianceKind::Diag)
+        }
         Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
         Content::Stable { .. } => (Task::Stable, CovarianceKind::Diag),
         Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
@@ -206,7 +214,7 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
             }
             (family, Fit { atoms, shared: vec![], weights: weights.clone() })
         }
-        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } => {
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } | Content::Generator(_) => {
             fitted_shapes(operator, target, model)
         }
         Content::Stable { .. } => {

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 /// Threads for a request of `threads`, 0 meaning all cores.
-pub(super) fn resolve(threads: usize) -> usize {
+pub(crate) fn resolve(threads: usize) -> usize {
     if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 /// Runs `work` on every item; idle threads take the next one in order.
-pub(super) fn for_each<T: Send>(items: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+pub(crate) fn for_each<T: Send>(items: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
     let threads = threads.min(items.len());
     if threads <= 1 {
         return items.into_iter().for_each(work);
