@@ -20,7 +20,7 @@ pub use learn::{
 };
 pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
-pub use project::{PcaArgs, TransformArgs};
+pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
 pub use query::QueryArgs;
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
@@ -65,7 +65,7 @@ pub enum Command {
     Pca(PcaArgs),
     /// Give each row of a table its cluster or component
     Predict(PredictArgs),
-    /// Write the coordinates of each row of a table along the principal components of a model
+    /// Write the coordinates of each row along the principal components of a model, or its random features
     Transform(TransformArgs),
     /// Measure how well a model describes a table
     Score(ScoreArgs),

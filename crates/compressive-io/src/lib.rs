@@ -52,4 +52,4 @@ pub use options::ReadOptions;
 pub use ordered::{Ready, pass_in_order};
 pub use pilot::Pilot;
 pub use plan::LeftOut;
-pub use write::{CellType, Cells, Encoded, TableFormat, TableWriter};
+pub use write::{CellType, Cells, Encoded, RowMajor, TableFormat, TableWriter};

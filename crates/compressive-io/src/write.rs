@@ -6,6 +6,8 @@
 //! A missing number is NaN, and an empty field in CSV. An npy file is one array: of one dimension for one column, else of two,
 //! with the type of the columns if they have one in common and f64 if not.
 
+mod rows;
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +15,13 @@ use std::sync::Arc;
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::file::properties::WriterProperties;
-use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch, UInt8Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result, path_text};
+
+pub use rows::RowMajor;
 
 /// Values of a row group of Parquet, which the encoder holds in memory.
 const GROUP_VALUES: usize = 1 << 22;
@@ -27,6 +31,8 @@ const NPY_HEADER: usize = 128;
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellType {
+    /// Whole numbers from 0 to 255.
+    U8,
     /// Whole numbers.
     I32,
     /// Numbers in single precision.
@@ -38,6 +44,8 @@ pub enum CellType {
 /// The values of one column in a chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
+    /// Whole numbers from 0 to 255.
+    U8(Vec<u8>),
     /// Whole numbers.
     I32(Vec<i32>),
     /// Numbers in single precision.
@@ -61,6 +69,8 @@ pub struct TableFormat {
     schema: Arc<Schema>,
     /// The one type of an npy array.
     common: CellType,
+    /// Whether an npy array has two dimensions in any case.
+    matrix: bool,
 }
 
 /// A chunk of rows ready to be appended.
@@ -115,6 +125,7 @@ impl TableFormat {
             } else {
                 CellType::F64
             },
+            matrix: false,
         })
     }
 
@@ -145,12 +156,13 @@ impl TableFormat {
     /// The npy header of a number of rows, padded to [`NPY_HEADER`] bytes.
     fn npy_header(&self, rows: u64) -> Vec<u8> {
         let descr = match self.common {
+            CellType::U8 => "|u1",
             CellType::I32 => "<i4",
             CellType::F32 => "<f4",
             CellType::F64 => "<f8",
         };
         let shape = match self.names.len() {
-            1 => format!("({rows},)"),
+            1 if !self.matrix => format!("({rows},)"),
             columns => format!("({rows}, {columns})"),
         };
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
@@ -253,6 +265,7 @@ fn failed(path: &str, error: ::parquet::errors::ParquetError) -> Error {
 
 fn data_type(cell: CellType) -> DataType {
     match cell {
+        CellType::U8 => DataType::UInt8,
         CellType::I32 => DataType::Int32,
         CellType::F32 => DataType::Float32,
         CellType::F64 => DataType::Float64,
@@ -262,6 +275,7 @@ fn data_type(cell: CellType) -> DataType {
 impl Cells {
     fn len(&self) -> usize {
         match self {
+            Cells::U8(values) => values.len(),
             Cells::I32(values) => values.len(),
             Cells::F32(values) => values.len(),
             Cells::F64(values) => values.len(),
@@ -270,6 +284,7 @@ impl Cells {
 
     fn cell_type(&self) -> CellType {
         match self {
+            Cells::U8(_) => CellType::U8,
             Cells::I32(_) => CellType::I32,
             Cells::F32(_) => CellType::F32,
             Cells::F64(_) => CellType::F64,
@@ -278,6 +293,7 @@ impl Cells {
 
     fn into_array(self) -> ArrayRef {
         match self {
+            Cells::U8(values) => Arc::new(UInt8Array::from(values)),
             Cells::I32(values) => Arc::new(Int32Array::from(values)),
             Cells::F32(values) => Arc::new(Float32Array::from(values)),
             Cells::F64(values) => Arc::new(Float64Array::from(values)),
@@ -286,6 +302,7 @@ impl Cells {
 
     fn get(&self, row: usize) -> f64 {
         match self {
+            Cells::U8(values) => f64::from(values[row]),
             Cells::I32(values) => f64::from(values[row]),
             Cells::F32(values) => f64::from(values[row]),
             Cells::F64(values) => values[row],
@@ -296,6 +313,7 @@ impl Cells {
     fn put(&self, row: usize, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
         let _ = match self {
+            Cells::U8(values) => write!(out, "{}", values[row]),
             Cells::I32(values) => write!(out, "{}", values[row]),
             Cells::F32(values) if values[row].is_nan() => Ok(()),
             Cells::F64(values) if values[row].is_nan() => Ok(()),
@@ -324,6 +342,7 @@ fn npy(cells: &[Cells], rows: usize, common: CellType) -> Vec<u8> {
     for row in 0..rows {
         for column in cells {
             match (common, column) {
+                (CellType::U8, Cells::U8(values)) => out.push(values[row]),
                 (CellType::I32, Cells::I32(values)) => out.extend(values[row].to_le_bytes()),
                 (CellType::F32, _) => out.extend((column.get(row) as f32).to_le_bytes()),
                 _ => out.extend(column.get(row).to_le_bytes()),

@@ -19,6 +19,8 @@ mod draws;
 mod families;
 mod fits;
 mod generator;
+mod kernel_estimates;
+mod kernel_worst;
 mod kernels;
 mod kmeans;
 mod mixture_size;
@@ -123,6 +125,7 @@ pub fn all() -> &'static [Experiment] {
         queries::EXPERIMENT,
         families::EXPERIMENT,
         generator::EXPERIMENT,
+        kernel_estimates::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

@@ -3,6 +3,7 @@
 //!
 //! - [`SketchSpec`] is the recipe (columns, transform, frequency law, scale, feature, seed); [`design::design`] makes one from a pilot sample.
 //! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
+//! - [`features`] gives the features of single rows, packs one-bit features, and estimates kernels from them.
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
 //! - [`compare::compare`] tells whether two sketches come from the same distribution.
 //! - [`privacy`] releases a sketch with differential privacy.
@@ -40,6 +41,7 @@ pub mod decode;
 pub mod design;
 mod error;
 mod feature;
+pub mod features;
 mod frequency;
 pub mod generate;
 pub mod landmark;

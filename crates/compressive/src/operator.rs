@@ -9,6 +9,7 @@
 //! [`SketchOperator::features`].
 
 mod quadratic;
+mod values;
 
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
@@ -168,23 +169,13 @@ impl SketchOperator {
         sketch: &mut Sketch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (dim, n_values) = (self.dim(), rows.len());
-        if n_values % dim != 0 {
-            return Err(Error::Shape {
-                what: "values in the last row",
-                found: n_values % dim,
-                expected: dim,
-            });
-        }
-        let n_rows = n_values / dim;
+        let n_rows = self.count_rows(rows)?;
         if weights.is_some_and(|w| w.len() != n_rows) {
             let found = weights.map_or(0, <[f64]>::len);
             return Err(Error::Shape { what: "row weights", found, expected: n_rows });
         }
         sketch.check_spec(&self.spec, &self.fingerprint)?;
-        if let Some(i) = rows.first_not_finite() {
-            return Err(Error::NotFinite { row: i / dim, column: i % dim, value: rows.get(i) });
-        }
+        self.check_finite(rows)?;
         match weights {
             None => sketch.add_rows(n_rows as u64, (n_rows as i64) << Sketch::GRID_BITS)?,
             Some(weights) => {
@@ -193,7 +184,7 @@ impl SketchOperator {
                 sketch.mark_fractional(weights.iter().any(|w| w.fract() != 0.0));
             }
         }
-        let block = (BLOCK_VALUES / dim).max(256);
+        let block = (BLOCK_VALUES / self.dim()).max(256);
         for start in (0..n_rows).step_by(block) {
             let end = (start + block).min(n_rows);
             self.to_working(rows, start..end, scratch);
@@ -393,10 +384,14 @@ fn grid_weights(weights: &[f64], out: &mut Vec<i64>) -> Result<(u64, i64)> {
     Ok((count, total))
 }
 
+/// The value of a periodic table at a phase in turns, in units of 2^-24.
+fn table_grid(table: &[f64], turns: f64) -> i64 {
+    const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
+    (interpolate(table, turns - turns.floor()) * UNIT).round_ties_even() as i64
+}
+
 /// Adds the features of a periodic table for phases in turns, row-major [n][m].
 fn sum_table(table: &[f64], phases: &[f32], size: usize, weights: Option<&[i64]>, sums: &mut [i64]) {
-    const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
-    let grid = |turns: f64| (interpolate(table, turns - turns.floor()) * UNIT).round_ties_even() as i64;
     let (first, second) = sums.split_at_mut(size);
     for (row, phases) in phases.chunks_exact(size).enumerate() {
         let product = |q: i64| match weights {
@@ -405,8 +400,8 @@ fn sum_table(table: &[f64], phases: &[f32], size: usize, weights: Option<&[i64]>
         };
         for ((a, b), &t) in first.iter_mut().zip(second.iter_mut()).zip(phases) {
             let r = f64::from(t - t.floor());
-            *a += product(grid(r));
-            *b += product(grid(r + 0.75));
+            *a += product(table_grid(table, r));
+            *b += product(table_grid(table, r + 0.75));
         }
     }
 }

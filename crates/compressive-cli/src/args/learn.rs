@@ -137,10 +137,10 @@ pub struct ScoreArgs {
     pub json: bool,
 }
 
-/// The data that a model is applied to; the columns are found by the model's names.
+/// The data that a model is applied to; the columns are found by their names in the model or spec.
 #[derive(Args)]
 pub struct UseArgs {
-    /// Files, globs, folders, or - for standard input; columns are found by the model's names
+    /// Files, globs, folders, or - for standard input; columns are found by their names in the model or spec
     #[arg(required = true, value_name = "DATA")]
     pub data: Vec<String>,
     /// The text files have no header line [default: look]

@@ -1,8 +1,9 @@
-//! Commands of principal components.
+//! Commands of principal components and of random features.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use compressive::Feature;
 
 use super::OneLinerArgs;
 use super::learn::UseArgs;
@@ -15,15 +16,68 @@ pub struct PcaArgs {
 
 #[derive(Args)]
 pub struct TransformArgs {
-    /// The model: principal components
-    #[arg(value_name = "MODEL")]
+    /// A model of principal components, or a spec or sketch, for its random features
+    #[arg(value_name = "MODEL|SPEC|SKETCH")]
     pub source: PathBuf,
     #[command(flatten)]
     pub data: UseArgs,
-    /// Where to write one row per row of the data, in their order, with columns pc1, pc2, ...: .csv, .parquet or .npy
+    #[command(flatten)]
+    pub features: RandomFeatureArgs,
+    /// Where to write one row per row of the data, in their order: .csv, .parquet or .npy
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// Print what was done as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is written of a spec's features.
+#[derive(Args)]
+#[command(next_help_heading = "Random features")]
+pub struct RandomFeatureArgs {
+    /// Use this feature with the frequencies and dither of the spec [default: the spec's own]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub feature: Option<WaveArg>,
+    /// Write one-bit features as bits, eight a byte, first feature in the highest bit (as numpy.packbits), 1 for +1 and 0 for -1
+    #[arg(long)]
+    pub bits: bool,
+    /// Write the first block only (cosines), or both (cosines and sines) [default: both, and 1 with --bits]
+    #[arg(long, value_name = "1|2", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub blocks: Option<u8>,
+}
+
+impl RandomFeatureArgs {
+    /// The first flag that was given, if any.
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.feature.is_some(), "--feature"),
+            (self.bits, "--bits"),
+            (self.blocks.is_some(), "--blocks"),
+        ];
+        flags.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
+    }
+}
+
+/// Features of one set of frequencies.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum WaveArg {
+    /// Cosine and sine
+    Fourier,
+    /// Their signs
+    OneBit,
+    /// The phase itself, wrapped
+    Sawtooth,
+    /// The cosine alone
+    Cosine,
+}
+
+impl From<WaveArg> for Feature {
+    fn from(arg: WaveArg) -> Feature {
+        match arg {
+            WaveArg::Fourier => Feature::Fourier,
+            WaveArg::OneBit => Feature::OneBit,
+            WaveArg::Sawtooth => Feature::Sawtooth,
+            WaveArg::Cosine => Feature::Cosine,
+        }
+    }
 }

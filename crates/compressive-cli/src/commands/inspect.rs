@@ -37,7 +37,7 @@ pub fn run(args: &InspectArgs) -> Result<()> {
 }
 
 /// Whether a file is meant as a model: a JSON object with a `task`.
-fn is_model(bytes: &[u8]) -> bool {
+pub(super) fn is_model(bytes: &[u8]) -> bool {
     // Numbers such as NaN make a model no JSON, but it is still one to complain about.
     let text = String::from_utf8_lossy(bytes);
     super::looks_like_json(bytes) && text.contains("\"task\"") && !text.contains("\"transform\"")

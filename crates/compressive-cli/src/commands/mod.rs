@@ -22,6 +22,7 @@ pub mod score;
 pub mod score_components;
 pub mod sketch;
 pub mod transform;
+pub mod transform_features;
 
 use std::path::Path;
 

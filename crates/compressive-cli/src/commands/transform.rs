@@ -1,8 +1,8 @@
-//! `transform`: one row per row of the data, with its coordinates along principal components.
+//! `transform`: one row per row of the data, with its coordinates along principal components, or its random features.
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use compressive::model::Projector;
 use compressive_io::{
     CellType, Cells, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
@@ -10,14 +10,29 @@ use compressive_io::{
 use serde_json::json;
 
 use super::design::{note, open};
+use super::inspect::is_model;
 use super::sketch::with_progress;
-use super::{check_output, read_model};
+use super::{check_output, read, read_model};
 use crate::args::TransformArgs;
 use crate::output::{self, count, seconds};
 
-/// Writes the coordinates of each row.
+/// Writes the coordinates or the features of each row, as the first argument's content asks.
 pub fn run(args: &TransformArgs) -> Result<()> {
     check_output(&args.output)?;
+    if !is_model(&read(&args.source)?) {
+        return super::transform_features::run(args);
+    }
+    if let Some(flag) = args.features.given() {
+        bail!(
+            "{flag} is for random features, and {} is a model; give a spec or a sketch",
+            args.source.display()
+        );
+    }
+    coordinates(args)
+}
+
+/// Writes the coordinates of each row.
+fn coordinates(args: &TransformArgs) -> Result<()> {
     let model = read_model(&args.source)?;
     let projector = model.projector().with_context(|| args.source.display().to_string())?;
     let columns: Vec<(String, CellType)> = (1..=model.k).map(|l| (format!("pc{l}"), CellType::F64)).collect();

@@ -240,3 +240,24 @@ fn medians_among_outliers_and_stable_laws_are_found() {
     assert!(number(&report.tables[0].rows[0], 1, "median") < 1.05, "{report:?}");
     assert!(number(&report.tables[1].rows[0], 2, "alpha") < 0.05, "{report:?}");
 }
+
+#[test]
+fn kernel_estimates_are_unbiased_with_a_cosine_and_distorted_without() {
+    // Twenty fixed draws: a right estimate is beyond 4 standard errors (19 degrees of freedom) once in 1300 looks, of which there are 40 here.
+    let report = quick("kernel-estimates");
+    for table in &report.tables[..2] {
+        assert_eq!(table.rows.len(), 10);
+        for row in &table.rows {
+            let (bias, error) = (number(row, 3, "bias"), number(row, 3, "error"));
+            assert!(bias.abs() < 4.0 * error, "{row:?}");
+            let closed = number(row, 5, "closed_form");
+            assert!((number(row, 4, "bias") - closed).abs() < 4.0 * number(row, 4, "error"), "{row:?}");
+        }
+        // At distances of 1 to 1.5 the distorted kernel is well below the kernel.
+        assert!(number(&table.rows[2], 4, "bias") < -0.05);
+        assert!(number(&table.rows[2], 4, "bias") < -5.0 * number(&table.rows[2], 3, "bias").abs());
+    }
+    assert_eq!(report.figures.len(), 2);
+    let ratio = number(&report.tables[2].rows[1], 3, "ratio");
+    assert!((1.05..1.6).contains(&ratio), "{ratio}");
+}

@@ -264,6 +264,26 @@ pub(super) struct Folded {
 const ROWS_TOGETHER: usize = 64;
 
 impl Folded {
+    /// The features of each row, row-major: sums of two rounded squares, then the real parts' projections.
+    pub(super) fn quantize(
+        &mut self,
+        backend: Backend,
+        p: &Projection,
+        rows: &[f32],
+        out: &mut [i32],
+        scratch: &mut Scratch,
+    ) {
+        let m = p.size() / 2;
+        self.features.clear();
+        self.features.resize(2 * out.len(), 0);
+        compressive_kernels::quantize(backend, p, Wave::Quadratic, rows, &mut self.features, scratch);
+        for (out, q) in out.chunks_exact_mut(2 * m).zip(self.features.chunks_exact(4 * m)) {
+            for j in 0..m {
+                (out[j], out[m + j]) = (q[j] + q[m + j], q[2 * m + j]);
+            }
+        }
+    }
+
     /// Adds rows to `sums`; a weight multiplies the sum of the two rounded squares, so that a row adds at most its weight.
     pub(super) fn accumulate(
         &mut self,
