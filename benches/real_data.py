@@ -1,10 +1,11 @@
-"""Makes the data files of `compressive lab run real`: principal components of two image sets, as f64 npy.
+"""Makes the data files of `compressive lab run real` and `classify-images`: two image sets, as principal components in f64 npy and as pixels in u8 npy.
 
     python benches/real_data.py FOLDER [--fashion-mnist PACKAGE.deb]
 
 digits-pca10.npy: the 1797 digits of scikit-learn (8 x 8), PCA to 10; it also lies in testdata/real.
 fashion-mnist-pca20.npy: the 70,000 images of Fashion-MNIST (28 x 28), PCA to 20, from Debian's package `dataset-fashion-mnist`: an installed one,
-a package file given with --fashion-mnist, or one fetched by `apt-get download`. Needs numpy and scikit-learn (benches/requirements.txt).
+a package file given with --fashion-mnist, or one fetched by `apt-get download`.
+digits-images.npy (also in testdata/real) and fashion-mnist-images.npy: the class of each image, then its pixels, row by row; training images first. Needs numpy and scikit-learn (benches/requirements.txt).
 """
 
 import argparse
@@ -27,15 +28,16 @@ def components(images, n):
     return PCA(n, svd_solver="covariance_eigh").fit_transform(np.asarray(images, dtype=float))
 
 
-def images(file):
-    """An idx3 file: 16 bytes of header, then one byte a pixel."""
+def idx(file):
+    """An idx file: magic number (its last byte the number of axes), lengths, then one byte a value; axes after the first are joined."""
     data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    _, n, height, width = np.frombuffer(data, dtype=">i4", count=4)
-    return np.frombuffer(data, dtype=np.uint8, offset=16).reshape(n, height * width)
+    axes = data[3]
+    lengths = np.frombuffer(data, dtype=">i4", count=axes, offset=4)
+    return np.frombuffer(data, dtype=np.uint8, offset=4 + 4 * axes).reshape(lengths[0], -1)
 
 
 def fashion_mnist(package):
-    """All 70,000 images, training and test."""
+    """Classes and images, all 70,000, training before test."""
     with tempfile.TemporaryDirectory() as scratch:
         root = INSTALLED
         if package or not root.exists():
@@ -44,10 +46,10 @@ def fashion_mnist(package):
                 package = next(pathlib.Path(scratch).glob("*.deb"))
             root = pathlib.Path(scratch) / "unpacked"
             subprocess.run(["dpkg-deb", "-x", str(package), str(root)], check=True)
-        files = sorted(f for f in root.rglob("*images*ubyte*") if f.is_file())
-        if len(files) != 2:
-            sys.exit(f"expected the training and the test images of Fashion-MNIST below {root}, found {files}")
-        return np.concatenate([images(f) for f in reversed(files)])
+        files = [sorted(f for f in root.rglob(f"*{kind}*ubyte*") if f.is_file()) for kind in ("labels", "images")]
+        if [len(both) for both in files] != [2, 2]:
+            sys.exit(f"expected labels and images of Fashion-MNIST, for training and for test, below {root}, found {files}")
+        return [np.concatenate([idx(f) for f in reversed(both)]) for both in files]
 
 
 def main():
@@ -56,11 +58,16 @@ def main():
     parser.add_argument("--fashion-mnist", type=pathlib.Path, metavar="PACKAGE.deb")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    sets = [("digits-pca10.npy", lambda: load_digits().data, 10), ("fashion-mnist-pca20.npy", lambda: fashion_mnist(args.fashion_mnist), 20)]
-    for name, load, n in sets:
-        scores = components(load(), n)
-        np.save(args.folder / name, scores)
-        print(f"{args.folder / name}: {scores.shape[0]} x {scores.shape[1]}, variances {scores.var(axis=0).round(1).tolist()}")
+    digits = load_digits()
+    sets = [("digits", (digits.target[:, None], digits.data), 10), ("fashion-mnist", fashion_mnist(args.fashion_mnist), 20)]
+    for name, (classes, pixels), n in sets:
+        scores = components(pixels, n)
+        path = args.folder / f"{name}-pca{n}.npy"
+        np.save(path, scores)
+        print(f"{path}: {scores.shape[0]} x {scores.shape[1]}, variances {scores.var(axis=0).round(1).tolist()}")
+        path = args.folder / f"{name}-images.npy"
+        np.save(path, np.hstack([classes, pixels]).astype(np.uint8))
+        print(f"{path}: {pixels.shape[0]} images of {pixels.shape[1]} pixels, {len(np.unique(classes))} classes")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+from format_conv import activations
 from format_frequencies import dense_turns, dither, structured_gain, structured_signs
 from format_quadratic import half_scaled, projections
 
@@ -68,8 +69,9 @@ def ordered(fields, *names):
 
 
 def canonical_feature(feature):
-    """`complex` is written only where it is true."""
-    return ordered(feature, "name", "table") | ({"complex": True} if feature.get("complex") else {})
+    """`complex` is written only where it is true; the sides of an image stay integers."""
+    sides = {name: feature[name] for name in ("height", "width", "channels") if name in feature}
+    return ordered(feature, "name", "table") | sides | ({"complex": True} if feature.get("complex") else {})
 
 
 def canonical_spec(spec):
@@ -193,6 +195,9 @@ def phases(spec, u):
     """Phases in half turns, (n, m), of working coordinates (n, d)."""
     if spec["feature"]["name"] == "nystrom":
         return landmark_exponents(spec, u)
+    if spec["feature"]["name"] == "conv":
+        u = activations(spec, u)
+        spec = spec | {"columns": [f"activation {i}" for i in range(u.shape[1])]}
     start = f32(2) * np.array([dither(spec, j) for j in range(projections(spec))]).astype(f32)
     if spec["feature"]["name"] == "one-bit":
         start = start - f32(0.25)
@@ -274,7 +279,7 @@ def features(feature, h):
     elif feature["name"] == "quadratic":
         blocks = quadratic(h, 2 if feature.get("complex") else 1)
     else:
-        waves = {"fourier": fourier, "cosine": cosine, "one-bit": one_bit, "sawtooth": sawtooth, "nystrom": nystrom}
+        waves = {"fourier": fourier, "cosine": cosine, "one-bit": one_bit, "sawtooth": sawtooth, "nystrom": nystrom, "conv": fourier}
         blocks = waves[feature["name"]](h)
     return np.rint(np.hstack(blocks)).astype(np.int64)
 

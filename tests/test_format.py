@@ -103,6 +103,16 @@ def test_kernel_values_at_landmarks_are_rebuilt(program, tmp_path, scale):
     check(program, tmp_path, spec, small_rows(), WEIGHTS)
 
 
+@pytest.mark.parametrize("height, width, channels", [(1, 3, 1), (2, 3, 2), (8, 9, 1), (3, 15, 3)])
+def test_activations_of_images_are_rebuilt(program, tmp_path, height, width, channels):
+    image = {"channels": channels, "name": "conv", "width": width, "height": height}
+    dim = height * width * channels
+    for dither in [False, True]:
+        spec = small_spec(dim, feature=image, dither=dither, size=3, scale=2.5)
+        check(program, tmp_path, spec, small_rows(dim))
+    check(program, tmp_path, spec, small_rows(dim), WEIGHTS)
+
+
 def test_whitened_rows_are_rebuilt(program, tmp_path):
     spec = small_spec()
     # The second row makes the difference of two infinities of the row of 1e308.

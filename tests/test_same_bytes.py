@@ -16,7 +16,7 @@ import pytest
 from conftest import COLUMNS, ROOT, write_csv
 
 FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic", "quadratic", "quadratic-complex"]
-CASES = [(f, s) for f in FEATURES for s in (False, True)] + [("nystrom", False)]
+CASES = [(f, s) for f in FEATURES for s in (False, True)] + [("nystrom", False), ("conv", False)]
 
 
 def sha(path):
@@ -32,6 +32,8 @@ def spec(request, program, tmp_path, rows):
     named = ["--feature", feature]
     if feature.startswith("quadratic"):
         named = ["--task", "pca", "-k", 2, *(["--complex"] if feature.endswith("complex") else [])]
+    if feature == "conv":
+        named += ["--task", "classify", "--image", "2x2"]
     program("design", "rows.csv", "-o", "spec.json", *named, "--size", 50, "--structured",
             str(structured).lower(), *table)
     return tmp_path / "spec.json"
@@ -147,7 +149,7 @@ def test_golden_files_are_reproduced(program, tmp_path):
     golden = ROOT / "testdata" / "golden"
     pinned = dict(line.split()[::-1] for line in (golden / "SHA256SUMS").read_text().splitlines())
     specs = sorted(golden.glob("*.json"))
-    assert len(specs) == 10 and len(pinned) == 10
+    assert len(specs) == 11 and len(pinned) == 11
     for spec in specs:
         rows = golden / ("wide.csv" if spec.stem == "wide" else "rows.csv")
         program("sketch", rows, "--spec", spec, "-o", "out.sketch")

@@ -1,5 +1,6 @@
 //! The command line: every command and flag, with the words `--help` shows.
 
+mod classify;
 mod generator;
 mod learn;
 mod make;
@@ -10,9 +11,11 @@ mod query;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use compressive::Feature;
 use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
 
+pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
@@ -63,7 +66,9 @@ pub enum Command {
     Gmm(GmmArgs),
     /// Find the principal components of a table in one go
     Pca(PcaArgs),
-    /// Give each row of a table its cluster or component
+    /// Learn to tell classes apart in one go: one sketch for each class, then a classifier
+    Classify(ClassifyArgs),
+    /// Give each row of a table its cluster, component or class
     Predict(PredictArgs),
     /// Write the coordinates of each row along the principal components of a model, or its random features
     Transform(TransformArgs),
@@ -147,10 +152,13 @@ pub struct RecipeArgs {
     /// JSON array with one period of the feature, for --feature periodic
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,
-    /// Add a random phase to each frequency [default: yes, except for fourier, quadratic and nystrom]
+    /// Shape of the images, for --feature conv: the columns are pixels in the order row, column, channel
+    #[arg(long, value_name = "HxW[xC]", value_parser = classify::parse_image)]
+    pub image: Option<Feature>,
+    /// Add a random phase to each frequency [default: yes for one-bit, sawtooth, cosine and periodic]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub dither: Option<bool>,
-    /// Remove correlations between the columns, too
+    /// Remove correlations between the columns, too [default: for --task classify, unless --scaling is given]
     #[arg(long)]
     pub whiten: bool,
     /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for pca, and for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
@@ -336,6 +344,8 @@ pub enum TaskArg {
     Stable,
     /// A generative network, which makes rows like those of the data; k is not asked
     Generate,
+    /// A classifier, from one sketch for each class
+    Classify,
 }
 
 impl From<TaskArg> for Task {
@@ -347,6 +357,7 @@ impl From<TaskArg> for Task {
             TaskArg::Kmedians => Task::Kmedians,
             TaskArg::Stable => Task::Stable,
             TaskArg::Generate => Task::Generate,
+            TaskArg::Classify => Task::Classify,
         }
     }
 }
@@ -367,6 +378,8 @@ pub enum FeatureArg {
     Quadratic,
     /// Kernel values at landmarks, which are rows of the data
     Nystrom,
+    /// Waves of random convolutional activations, to classify images; needs --image
+    Conv,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {

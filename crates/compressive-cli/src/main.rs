@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Kmeans(args) => commands::oneliner::kmeans(args),
         Command::Gmm(args) => commands::oneliner::gmm(args),
         Command::Pca(args) => commands::oneliner::pca(args),
+        Command::Classify(args) => commands::classify::run(args),
         Command::Transform(args) => commands::transform::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Score(args) => commands::score::run(args),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use compressive::SketchOperator;
 use compressive::generate::Generator;
-use compressive::model::{Content, Covariances, Model};
+use compressive::model::{Classifier, Content, Covariances, Model, Rule};
 use compressive::task::{Candidate, Learned};
 
 use crate::output::{count, number, seconds, thousands};
@@ -64,6 +64,9 @@ pub fn named(model: &Model) -> String {
         Content::Kmedians { .. } => format!("{} by k-medians", count(model.k as u64, "cluster")),
         Content::Stable { .. } => count(model.k as u64, "alpha-stable law"),
         Content::Generator(_) => "a generative network".into(),
+        Content::Classify(c) => {
+            format!("a classifier ({}) of {} classes", c.rule.name(), thousands(model.k as u64))
+        }
         Content::Gmm { covariances, .. } => {
             let kind = match (&model.origin, covariances) {
                 (Some(origin), _) => origin.covariance.as_str(),
@@ -82,6 +85,9 @@ pub fn components(model: &Model) -> String {
         Content::Generator(generator) => return network(generator),
         _ => {}
     }
+    if let Content::Classify(classifier) = &model.content {
+        return classes(classifier);
+    }
     let shown = model.dim().min(COLUMNS_SHOWN);
     let more = if model.dim() > shown { "  ..." } else { "" };
     let cell = |l: usize, c: usize| {
@@ -90,7 +96,8 @@ pub fn components(model: &Model) -> String {
             Content::Kmeans { .. }
             | Content::Kmedians { .. }
             | Content::Pca { .. }
-            | Content::Generator(_) => return location,
+            | Content::Generator(_)
+            | Content::Classify(_) => return location,
             Content::Stable { scales, .. } => return format!("{location} ({})", number(scales[l][c])),
             Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
             Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
@@ -115,6 +122,28 @@ pub fn components(model: &Model) -> String {
     if model.k > k || model.dim() > shown {
         let what = format!("{} of {} components, {shown} of {} columns", k, model.k, model.dim());
         text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
+    }
+    text
+}
+
+/// The classes with their priors and, for mixtures, components.
+fn classes(classifier: &Classifier) -> String {
+    let mut table = vec![["class", "prior"].map(String::from).to_vec()];
+    let mixtures = match &classifier.rule {
+        Rule::Mixture { mixtures } => Some(mixtures),
+        Rule::Correlation { .. } | Rule::Nearest { .. } | Rule::Centred { .. } => None,
+    };
+    table[0].extend(mixtures.map(|_| "components".to_owned()));
+    let shown = classifier.classes.len().min(COMPONENTS_SHOWN);
+    for k in 0..shown {
+        let mut row = vec![classifier.classes[k].clone(), format!("{:.2}%", 100.0 * classifier.priors[k])];
+        row.extend(mixtures.map(|all| all[k].weights.len().to_string()));
+        table.push(row);
+    }
+    let mut text = aligned(&table, "");
+    if classifier.classes.len() > shown {
+        let all = classifier.classes.len();
+        text.push_str(&format!("... ({shown} of {all} classes; the model file and --json have all)\n"));
     }
     text
 }

@@ -9,6 +9,7 @@
 //! The sample is a function of the data and the seed. Rows with bad values are dropped: the full pass reports them.
 //! Cost: at most about [`HEAD_BYTES`] of text, or some pages of [`FILES_MAX`] files; memory: the sample.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use compressive::RowsRef;
@@ -36,6 +37,26 @@ pub struct Pilot {
     pub n_rows: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
+    /// The group of each row, if the data are read by groups.
+    pub groups: Option<Vec<String>>,
+}
+
+/// The groups met, by number: a sampled row holds its group's number after its values.
+#[derive(Default)]
+struct Groups {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Groups {
+    fn number(&mut self, name: &str) -> f64 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number as f64;
+        }
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), self.names.len() - 1);
+        (self.names.len() - 1) as f64
+    }
 }
 
 /// The splitmix64 generator: enough for choosing rows, the same on every platform.
@@ -65,41 +86,45 @@ impl SplitMix64 {
 /// A uniform sample of at most `capacity` rows of all rows offered.
 struct Reservoir {
     rows: Vec<f64>,
-    dim: usize,
+    width: usize,
     capacity: usize,
     offered: u64,
     rng: SplitMix64,
 }
 
 impl Reservoir {
-    fn new(dim: usize, capacity: usize, rng: SplitMix64) -> Self {
-        Reservoir { rows: Vec::new(), dim, capacity, offered: 0, rng }
+    fn new(width: usize, capacity: usize, rng: SplitMix64) -> Self {
+        Reservoir { rows: Vec::new(), width, capacity, offered: 0, rng }
     }
 
-    fn offer(&mut self, chunk: &RowChunk) {
+    fn offer(&mut self, chunk: &RowChunk, groups: &mut Groups) {
         for i in 0..chunk.n_rows() {
             self.offered += 1;
-            let held = self.rows.len() / self.dim;
+            let held = self.rows.len() / self.width;
             if held < self.capacity {
-                push_row(chunk, i, &mut self.rows);
+                push_row(chunk, i, &mut self.rows, groups);
                 continue;
             }
             let place = self.rng.below(self.offered) as usize;
             if place < self.capacity {
-                let target = &mut self.rows[place * self.dim..(place + 1) * self.dim];
-                copy_row(chunk, i, target);
+                let target = &mut self.rows[place * self.width..(place + 1) * self.width];
+                copy_row(chunk, i, target, groups);
             }
         }
     }
 }
 
-fn push_row(chunk: &RowChunk, i: usize, rows: &mut Vec<f64>) {
+fn push_row(chunk: &RowChunk, i: usize, rows: &mut Vec<f64>, groups: &mut Groups) {
     let start = rows.len();
-    rows.resize(start + chunk.dim(), 0.0);
-    copy_row(chunk, i, &mut rows[start..]);
+    rows.resize(start + chunk.dim() + usize::from(chunk.group_keys().is_some()), 0.0);
+    copy_row(chunk, i, &mut rows[start..], groups);
 }
 
-fn copy_row(chunk: &RowChunk, i: usize, target: &mut [f64]) {
+fn copy_row(chunk: &RowChunk, i: usize, target: &mut [f64], groups: &mut Groups) {
+    let (target, number) = target.split_at_mut(chunk.dim());
+    if let (Some(keys), Some(number)) = (chunk.group_keys(), number.first_mut()) {
+        *number = groups.number(keys.get(i));
+    }
     let span = i * chunk.dim()..(i + 1) * chunk.dim();
     match chunk.rows() {
         RowsRef::F32(values) => target.iter_mut().zip(&values[span]).for_each(|(t, v)| *t = f64::from(*v)),
@@ -116,31 +141,48 @@ impl Dataset {
         let n_max = n_max.max(1);
         let columns = self.columns().to_vec();
         let mut rng = SplitMix64(seed ^ 0x7069_6c6f_7421);
+        let grouped = self.files.iter().any(|file| file.plan.is_grouped());
+        let width = columns.len() + usize::from(grouped);
+        let mut groups = Groups::default();
         let rows = if self.n_bytes().is_some_and(|bytes| bytes <= WHOLE_BYTES) {
-            self.pilot_whole(n_max, rng, columns.len())?
+            self.pilot_whole(n_max, rng, width, &mut groups)?
         } else {
             let chosen = choose_files(&self.files, &mut rng);
             let mut rows = Vec::new();
             for (i, share) in chosen {
                 let mut rng = SplitMix64(rng.next());
-                pilot_file(&mut self.files[i], share, n_max, &mut rng, &mut rows)?;
+                let mut sample = Sample { width, rows: &mut rows, groups: &mut groups };
+                pilot_file(&mut self.files[i], share, n_max, &mut rng, &mut sample)?;
             }
-            rows.truncate(n_max * columns.len());
+            rows.truncate(n_max * width);
             rows
         };
         if rows.is_empty() {
             let path = self.paths().next().unwrap_or_default().to_owned();
             return Err(Error::EmptyPilot { path });
         }
-        Ok(Pilot { n_rows: rows.len() / columns.len(), rows, columns })
+        let n_rows = rows.len() / width;
+        if !grouped {
+            return Ok(Pilot { n_rows, rows, columns, groups: None });
+        }
+        let name = |row: &[f64]| groups.names[row[width - 1] as usize].clone();
+        let names = rows.chunks_exact(width).map(name).collect();
+        let rows = rows.chunks_exact(width).flat_map(|row| row[..width - 1].iter().copied()).collect();
+        Ok(Pilot { n_rows, rows, columns, groups: Some(names) })
     }
 
-    fn pilot_whole(&mut self, n_max: usize, rng: SplitMix64, dim: usize) -> Result<Vec<f64>> {
-        let mut reservoir = Reservoir::new(dim, n_max, rng);
+    fn pilot_whole(
+        &mut self,
+        n_max: usize,
+        rng: SplitMix64,
+        width: usize,
+        groups: &mut Groups,
+    ) -> Result<Vec<f64>> {
+        let mut reservoir = Reservoir::new(width, n_max, rng);
         for file in &mut self.files {
             let plan = Arc::new(file.plan.for_pilot());
             let mut parts = file.opened.table.parts(&plan)?;
-            drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk))?;
+            drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk, groups))?;
         }
         Ok(reservoir.rows)
     }
@@ -171,15 +213,23 @@ fn choose_files(files: &[OpenedFile], rng: &mut SplitMix64) -> Vec<(usize, f64)>
     chosen.into_iter().map(|i| (i, size(i) / total.max(1.0))).collect()
 }
 
-/// Appends this file's share of the sample to `rows`.
+/// Where sampled rows go.
+struct Sample<'a> {
+    /// Values and group number of a row.
+    width: usize,
+    rows: &'a mut Vec<f64>,
+    groups: &'a mut Groups,
+}
+
+/// Appends this file's share of the sample.
 fn pilot_file(
     file: &mut OpenedFile,
     share: f64,
     n_max: usize,
     rng: &mut SplitMix64,
-    rows: &mut Vec<f64>,
+    sample: &mut Sample<'_>,
 ) -> Result<()> {
-    let dim = file.plan.dim();
+    let Sample { width, rows, groups } = sample;
     let wanted = ((share * n_max as f64).ceil() as usize).max(1);
     let points = ((share * POINTS as f64).ceil() as usize).clamp(1, wanted);
     let fractions = (0..points).map(|i| (i as f64 + rng.unit()) / points as f64).collect();
@@ -188,16 +238,16 @@ fn pilot_file(
     let start = rows.len();
     let sink: Sink<'_> = &mut |chunk: &RowChunk| {
         for i in 0..chunk.n_rows() {
-            push_row(chunk, i, rows);
+            push_row(chunk, i, rows, groups);
         }
     };
     if file.opened.table.sample(&plan, &spread, sink)? {
-        thin(rows, start, dim, wanted, rng);
+        thin(rows, start, *width, wanted, rng);
         return Ok(());
     }
-    let mut reservoir = Reservoir::new(dim, wanted, rng.clone());
+    let mut reservoir = Reservoir::new(*width, wanted, rng.clone());
     let mut parts = file.opened.table.head(&plan, HEAD_BYTES)?;
-    drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk))?;
+    drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk, groups))?;
     rows.append(&mut reservoir.rows);
     Ok(())
 }

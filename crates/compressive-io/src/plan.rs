@@ -305,18 +305,23 @@ impl Plan {
         })
     }
 
-    /// The same columns without weights and groups, bad rows left out: what a pilot sample reads.
+    /// The same columns without weights, bad rows left out: what a pilot sample reads.
     pub(crate) fn for_pilot(&self) -> Plan {
         Plan {
             path: Arc::clone(&self.path),
             width: self.width,
             features: self.features.clone(),
             weights: None,
-            by: None,
+            by: self.by,
             names: Arc::clone(&self.names),
             skip_bad_rows: true,
             chunk_rows: self.chunk_rows,
         }
+    }
+
+    /// Whether rows are read by groups.
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.by.is_some()
     }
 
     pub(crate) fn dim(&self) -> usize {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::Compression;
 use ::parquet::file::properties::WriterProperties;
-use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch, UInt8Array};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::atomic::AtomicFile;
@@ -39,6 +39,8 @@ pub enum CellType {
     F32,
     /// Numbers in double precision.
     F64,
+    /// Text; not in npy files.
+    Text,
 }
 
 /// The values of one column in a chunk.
@@ -52,6 +54,8 @@ pub enum Cells {
     F32(Vec<f32>),
     /// Numbers in double precision.
     F64(Vec<f64>),
+    /// Text.
+    Text(Vec<String>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +113,9 @@ impl TableFormat {
             Some("npy") => Kind::Npy,
             _ => return Err(Error::OutputFormat { path: path_text(path) }),
         };
+        if kind == Kind::Npy && columns.iter().any(|(_, cell)| *cell == CellType::Text) {
+            return Err(Error::OutputFormat { path: path_text(path) });
+        }
         let field = |(name, cell): &(String, CellType)| Field::new(name, data_type(*cell), false);
         let first = columns.first().map_or(CellType::F64, |(_, cell)| *cell);
         let uniform = columns.iter().all(|(_, cell)| *cell == first);
@@ -159,7 +166,7 @@ impl TableFormat {
             CellType::U8 => "|u1",
             CellType::I32 => "<i4",
             CellType::F32 => "<f4",
-            CellType::F64 => "<f8",
+            CellType::F64 | CellType::Text => "<f8",
         };
         let shape = match self.names.len() {
             1 if !self.matrix => format!("({rows},)"),
@@ -269,6 +276,7 @@ fn data_type(cell: CellType) -> DataType {
         CellType::I32 => DataType::Int32,
         CellType::F32 => DataType::Float32,
         CellType::F64 => DataType::Float64,
+        CellType::Text => DataType::Utf8,
     }
 }
 
@@ -279,6 +287,7 @@ impl Cells {
             Cells::I32(values) => values.len(),
             Cells::F32(values) => values.len(),
             Cells::F64(values) => values.len(),
+            Cells::Text(values) => values.len(),
         }
     }
 
@@ -288,6 +297,7 @@ impl Cells {
             Cells::I32(_) => CellType::I32,
             Cells::F32(_) => CellType::F32,
             Cells::F64(_) => CellType::F64,
+            Cells::Text(_) => CellType::Text,
         }
     }
 
@@ -297,6 +307,7 @@ impl Cells {
             Cells::I32(values) => Arc::new(Int32Array::from(values)),
             Cells::F32(values) => Arc::new(Float32Array::from(values)),
             Cells::F64(values) => Arc::new(Float64Array::from(values)),
+            Cells::Text(values) => Arc::new(StringArray::from(values)),
         }
     }
 
@@ -306,6 +317,7 @@ impl Cells {
             Cells::I32(values) => f64::from(values[row]),
             Cells::F32(values) => f64::from(values[row]),
             Cells::F64(values) => values[row],
+            Cells::Text(_) => f64::NAN,
         }
     }
 
@@ -319,6 +331,9 @@ impl Cells {
             Cells::F64(values) if values[row].is_nan() => Ok(()),
             Cells::F32(values) => write!(out, "{:?}", values[row]),
             Cells::F64(values) => write!(out, "{:?}", values[row]),
+            // Readers skip empty lines, so an empty text needs its quotes.
+            Cells::Text(values) if values[row].is_empty() => write!(out, "\"\""),
+            Cells::Text(values) => write!(out, "{}", quote(&values[row])),
         };
     }
 }

@@ -14,6 +14,8 @@
 //! ```
 
 mod audit;
+mod classify;
+mod classify_images;
 mod clusters;
 mod draws;
 mod families;
@@ -23,6 +25,7 @@ mod kernel_estimates;
 mod kernel_worst;
 mod kernels;
 mod kmeans;
+mod labelled;
 mod mixture_size;
 mod mixture_table;
 mod mixtures;
@@ -126,6 +129,8 @@ pub fn all() -> &'static [Experiment] {
         families::EXPERIMENT,
         generator::EXPERIMENT,
         kernel_estimates::EXPERIMENT,
+        classify::EXPERIMENT,
+        classify_images::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

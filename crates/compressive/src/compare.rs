@@ -56,6 +56,9 @@ pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comp
             problem: "sketches of the feature `quadratic` hold first and second moments only, and the test for a difference is made for periodic features; sketch both tables with `--feature fourier` to compare them".into(),
         });
     }
+    if let Some(problem) = operator.spec().feature.only_classifies() {
+        return Err(Error::Task { field: "feature", problem: problem.into() });
+    }
     for sketch in [a, b] {
         if sketch.rows() < 2 {
             return Err(Error::TooFewRows { what: "comparing sketches", rows: sketch.rows(), needed: 2 });

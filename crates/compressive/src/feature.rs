@@ -17,6 +17,8 @@
 //! `nystrom` is no function of a phase: its entries are Gaussian kernel values at the landmarks of the spec ([`crate::landmark`]), in one block. The methods here that ask for
 //! a phase t take the logarithm of such a value.
 //!
+//! `conv` is for images: the phases are those of random convolutional activations instead of the columns ([`ImageShape`]), and their wave is $\cos$. Only classifiers are learned from it.
+//!
 //! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
 //! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2):
 //! dividing the sketch by the gain $|G_1|$, and turning it back by the angle of $G_1$, gives an estimate of the Fourier sketch.
@@ -25,6 +27,7 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use serde::{Deserialize, Serialize};
 
+use crate::conv::ImageShape;
 use crate::error::{Error, Result};
 
 /// The function applied to every phase. See the module's table.
@@ -52,6 +55,15 @@ pub enum Feature {
     },
     /// Gaussian kernel values at landmarks (\[CCDR22\]); goes with [`FrequencyLaw::Landmarks`](crate::FrequencyLaw::Landmarks).
     Nystrom,
+    /// $\cos t$ and $\sin t$ of random convolutional activations of an image (\[Sch21\] section 6.1), whose values are the columns in the order row, column, channel.
+    Conv {
+        /// Rows of pixels.
+        height: u32,
+        /// Columns of pixels.
+        width: u32,
+        /// Values of a pixel.
+        channels: u32,
+    },
 }
 
 /// The smooth feature that stands for another one in learning, see [`Feature::surrogate`].
@@ -79,7 +91,26 @@ impl Feature {
             Feature::Periodic { .. } => "periodic",
             Feature::Quadratic { .. } => "quadratic",
             Feature::Nystrom => "nystrom",
+            Feature::Conv { .. } => "conv",
         }
+    }
+
+    /// The shape of the images that the feature is for; none for features of any table.
+    pub fn image(&self) -> Option<ImageShape> {
+        match *self {
+            Feature::Conv { height, width, channels } => Some(ImageShape {
+                height: height as usize,
+                width: width as usize,
+                channels: channels as usize,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Why nothing but a classifier can be learned from the feature, or told by it; none if more can be.
+    pub(crate) fn only_classifies(&self) -> Option<&'static str> {
+        let why = "a sketch of the feature `conv` tells classes of images apart (`fit --task classify`) and nothing else: its entries are no waves of the columns; sketch again with --feature fourier";
+        self.image().map(|_| why)
     }
 
     /// Whether the entries are squares of projections instead of waves of phases.
@@ -105,7 +136,7 @@ impl Feature {
     /// $f(t)$ in double precision, t in radians; for `quadratic` $t^2$ of a projection t.
     pub fn value(&self, t: f64) -> f64 {
         match self {
-            Feature::Fourier | Feature::Cosine => t.cos(),
+            Feature::Fourier | Feature::Cosine | Feature::Conv { .. } => t.cos(),
             // At the jumps, where the cosine is zero, the sign is +1.
             Feature::OneBit => {
                 if t.cos() >= 0.0 {
@@ -124,7 +155,7 @@ impl Feature {
     /// $f'(t)$, t in radians; at a jump, the derivative beside it. For `quadratic` $2t$.
     pub fn derivative(&self, t: f64) -> f64 {
         match self {
-            Feature::Fourier | Feature::Cosine => -t.sin(),
+            Feature::Fourier | Feature::Cosine | Feature::Conv { .. } => -t.sin(),
             Feature::OneBit => 0.0,
             Feature::Sawtooth => 1.0 / PI,
             Feature::Periodic { table } => {
@@ -147,7 +178,9 @@ impl Feature {
             Feature::Fourier => fourier(1.0),
             Feature::OneBit => fourier(4.0 / PI),
             Feature::Sawtooth => fourier(2.0 / PI),
-            Feature::Cosine | Feature::Nystrom => Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 },
+            Feature::Cosine | Feature::Nystrom | Feature::Conv { .. } => {
+                Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 }
+            }
             Feature::Periodic { table } => {
                 let (re, im) = first_harmonic(table);
                 Surrogate { gain: 2.0 * re.hypot(im), angle: im.atan2(re), feature: Feature::Fourier }
@@ -159,7 +192,14 @@ impl Feature {
     /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
     /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without a second block.
     pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
-        if matches!(self, Feature::Fourier | Feature::Cosine | Feature::Quadratic { .. } | Feature::Nystrom) {
+        if matches!(
+            self,
+            Feature::Fourier
+                | Feature::Cosine
+                | Feature::Quadratic { .. }
+                | Feature::Nystrom
+                | Feature::Conv { .. }
+        ) {
             return Vec::new();
         }
         const POINTS: usize = 1 << 14;
@@ -195,7 +235,7 @@ impl Feature {
     /// values, the largest variance that a number in [0, 1] can have.
     pub fn mean_square(&self) -> f64 {
         match self {
-            Feature::Fourier | Feature::Cosine => 0.5,
+            Feature::Fourier | Feature::Cosine | Feature::Conv { .. } => 0.5,
             Feature::OneBit | Feature::Quadratic { .. } => 1.0,
             Feature::Sawtooth => 1.0 / 3.0,
             Feature::Nystrom => 0.25,

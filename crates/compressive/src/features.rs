@@ -50,7 +50,7 @@ const UNIT: f32 = 1.0 / 16_777_216.0;
 /// Names of a feature's blocks, which the columns of a table of features are numbered after.
 pub fn block_names(feature: &Feature) -> &'static [&'static str] {
     match feature {
-        Feature::Fourier => &["cos", "sin"],
+        Feature::Fourier | Feature::Conv { .. } => &["cos", "sin"],
         Feature::Cosine => &["cos"],
         Feature::OneBit => &["signcos", "signsin"],
         Feature::Sawtooth => &["sawcos", "sawsin"],

@@ -37,6 +37,7 @@
 
 pub mod atom;
 pub mod compare;
+mod conv;
 pub mod decode;
 pub mod design;
 mod error;
@@ -63,6 +64,7 @@ mod weiszfeld;
 mod wire;
 
 pub use compressive_kernels::Backend;
+pub use conv::ImageShape;
 pub use error::{Error, Result};
 pub use feature::{Feature, Surrogate};
 pub use frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};

@@ -8,9 +8,10 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 
+mod classify;
 mod predict;
 mod project;
-mod units;
+pub(crate) mod units;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ use crate::decode::DecodeInfo;
 use crate::error::{Error, Result};
 use crate::generate::Generator;
 
+pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub use predict::{Predictor, Scores, Wanted};
 pub use project::Projector;
 pub(crate) use units::{Working, to_working};
@@ -99,6 +101,8 @@ pub enum Content {
     /// A generative network.
     #[serde(rename = "generate")]
     Generator(Generator),
+    /// A classifier of k classes.
+    Classify(Classifier),
 }
 
 /// The covariances of a mixture.
@@ -163,27 +167,28 @@ impl Model {
             Content::Kmedians { .. } => "kmedians",
             Content::Stable { .. } => "stable",
             Content::Generator(_) => "generate",
+            Content::Classify(_) => "classify",
         }
     }
 
-    /// Centres or means, k rows of d; none for principal components and generative networks.
+    /// Centres or means, k rows of d; none for principal components, generative networks and classifiers.
     pub fn locations(&self) -> &[Vec<f64>] {
         match &self.content {
             Content::Kmeans { centers, .. } | Content::Kmedians { centers, .. } => centers,
             Content::Gmm { means, .. } => means,
-            Content::Pca { .. } | Content::Generator(_) => &[],
+            Content::Pca { .. } | Content::Generator(_) | Content::Classify(_) => &[],
             Content::Stable { locations, .. } => locations,
         }
     }
 
-    /// Weights of the components; none for principal components and generative networks.
+    /// Weights of the components; none for principal components, generative networks and classifiers.
     pub fn weights(&self) -> &[f64] {
         match &self.content {
             Content::Kmeans { weights, .. }
             | Content::Kmedians { weights, .. }
             | Content::Gmm { weights, .. }
             | Content::Stable { weights, .. } => weights,
-            Content::Pca { .. } | Content::Generator(_) => &[],
+            Content::Pca { .. } | Content::Generator(_) | Content::Classify(_) => &[],
         }
     }
 
@@ -202,6 +207,7 @@ impl Model {
             Content::Gmm { .. } => "means",
             Content::Pca { .. } => return project::check(&self.content, k, d),
             Content::Generator(generator) => return generator.check(k, d),
+            Content::Classify(classifier) => return classifier.check(k, &self.columns),
             Content::Stable { .. } => "locations",
         };
         check_table(name, self.locations(), k, d)?;

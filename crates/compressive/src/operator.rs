@@ -5,17 +5,21 @@
 //!
 //! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the data box: see [`Feature::Quadratic`].
 //!
+//! For the feature `conv` the frequencies apply to the activations of an image instead of its working coordinates: see [`Feature::Conv`].
+//!
 //! Cost: $n m d$ multiply-adds and $n m$ features (structured: $3 n m \log_2 d$ additions), in f32 SIMD. Decoders use the f64 twin
 //! [`SketchOperator::features`].
 
 mod quadratic;
 mod values;
 
+use std::borrow::Cow;
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
 
 use compressive_kernels::{Backend, Projection, Wave};
 
+use crate::conv::ConvMap;
 use crate::error::{Error, Result};
 use crate::feature::{Feature, SECOND_BLOCK_SHIFT, interpolate};
 use crate::frequency::{FrequencyLaw, MAX_FREQUENCY, Sampler};
@@ -87,6 +91,7 @@ pub struct SketchOperator {
     inverse_spread: Vec<f64>,
     projection: Projection,
     kernel: Option<KernelMap>,
+    conv: Option<ConvMap>,
     dither: Vec<f32>,
     backend: Backend,
     frequencies: OnceLock<Vec<f64>>,
@@ -114,11 +119,12 @@ impl SketchOperator {
             let (signs, gains) = (structured_signs(&spec), structured_gains(&spec));
             (None, Projection::structured(spec.dim(), &signs, &gains, &dither))
         } else {
-            (None, Projection::dense(spec.dim(), &checked(dense_turns(&spec))?, &dither))
+            (None, Projection::dense(spec.projected_dim(), &checked(dense_turns(&spec))?, &dither))
         };
         Ok(SketchOperator {
             fingerprint: spec.fingerprint().into(),
             inverse_spread: spec.transform.spread.iter().map(|s| 1.0 / s).collect(),
+            conv: spec.feature.image().map(|shape| ConvMap::new(shape, spec.seed)),
             spec: Arc::new(spec),
             projection,
             kernel,
@@ -233,6 +239,19 @@ impl SketchOperator {
         }
     }
 
+    /// What the projection is applied to: activations of images, rows with their norms before landmarks, or the rows themselves.
+    fn kernel_input<'a>(&self, working: &'a [f32], extended: &'a mut Vec<f32>) -> &'a [f32] {
+        if let Some(conv) = &self.conv {
+            conv.extend(working, extended);
+            extended
+        } else if self.kernel.is_some() {
+            KernelMap::extend(working, self.dim(), extended);
+            extended
+        } else {
+            working
+        }
+    }
+
     fn sum_working(
         &self,
         weighted: Option<std::ops::Range<usize>>,
@@ -240,12 +259,7 @@ impl SketchOperator {
         scratch: &mut Scratch,
     ) {
         let Scratch { working, extended, weights, phases, folded, kernel, .. } = scratch;
-        let working: &[f32] = if self.kernel.is_some() {
-            KernelMap::extend(working, self.dim(), extended);
-            extended
-        } else {
-            working
-        };
+        let working = self.kernel_input(working, extended);
         let weights = weighted.map(|range| &weights[range]);
         let sums = sketch.sums_mut();
         let (backend, p) = (self.backend, &self.projection);
@@ -269,7 +283,7 @@ impl SketchOperator {
     /// The kernel of the feature, or `None` for a table.
     fn wave(&self) -> Option<Wave> {
         match self.spec.feature {
-            Feature::Fourier => Some(Wave::Fourier),
+            Feature::Fourier | Feature::Conv { .. } => Some(Wave::Fourier),
             Feature::Cosine => Some(Wave::Cosine),
             Feature::OneBit => Some(Wave::OneBit),
             Feature::Sawtooth => Some(Wave::Sawtooth),
@@ -284,7 +298,7 @@ impl SketchOperator {
         self.kernel.as_ref()
     }
 
-    /// The m frequencies in radians per working unit, m rows of d: exactly those the kernel uses. None at all if there are landmarks instead. For `quadratic` the directions
+    /// The m frequencies in radians per working unit, m rows of d (for `conv`, of the number of activations): exactly those the kernel uses. None at all if there are landmarks instead. For `quadratic` the directions
     /// $v_j$ of $t_j = v_j^\top u$, and for complex ones the m real parts, then the m imaginary parts.
     ///
     /// Rebuilt on first use (structured ones as a dense matrix): O(m d) memory.
@@ -310,7 +324,7 @@ impl SketchOperator {
     /// Norm of each frequency, in radians per working unit; for `quadratic` of each row of [`frequencies`](SketchOperator::frequencies).
     pub fn radii(&self) -> Vec<f64> {
         let norm = |w: &[f64]| w.iter().map(|x| x * x).sum::<f64>().sqrt();
-        self.frequencies().chunks_exact(self.dim()).map(norm).collect()
+        self.frequencies().chunks_exact(self.spec.projected_dim()).map(norm).collect()
     }
 
     /// A row of the user's units in working coordinates, in f64.
@@ -318,8 +332,22 @@ impl SketchOperator {
         out.copy_from_slice(&self.spec.transform.apply(x));
     }
 
+    /// Rows of working coordinates as the frequencies see them: the activations of images, else the rows themselves.
+    pub(crate) fn projected<'a>(&self, rows: &'a [f64]) -> Cow<'a, [f64]> {
+        match &self.conv {
+            Some(conv) => rows.chunks_exact(self.dim()).flat_map(|u| conv.activations(u)).collect(),
+            None => Cow::Borrowed(rows),
+        }
+    }
+
+    /// Frequency j, of [`SketchSpec::projected_dim`] coordinates.
+    fn frequency(&self, j: usize) -> &[f64] {
+        let dim = self.spec.projected_dim();
+        &self.frequencies()[j * dim..(j + 1) * dim]
+    }
+
     fn phase(&self, j: usize, u: &[f64]) -> f64 {
-        let w = &self.frequencies()[j * self.dim()..(j + 1) * self.dim()];
+        let w = self.frequency(j);
         w.iter().zip(u).map(|(a, b)| a * b).sum::<f64>() + f64::from(self.dither[j]) * TAU
     }
 
@@ -332,7 +360,7 @@ impl SketchOperator {
         if self.spec.feature.is_quadratic() {
             return quadratic::features(self, u, out);
         }
-        let (m, f) = (self.spec.size, &self.spec.feature);
+        let (m, f, u) = (self.spec.size, &self.spec.feature, &self.projected(u)[..]);
         for j in 0..m {
             let t = self.phase(j, u);
             out[j] = f.value(t);
@@ -352,16 +380,19 @@ impl SketchOperator {
         if let Some(kernel) = &self.kernel {
             return kernel.features_vjp(u, v, gradient);
         }
+        let projected = self.projected(u);
+        let mut slopes = vec![0.0; projected.len()];
         for j in 0..m {
-            let t = self.phase(j, u);
+            let t = self.phase(j, &projected);
             let mut slope = v[j] * f.derivative(t);
             if f.blocks() == 2 {
                 slope += v[m + j] * f.derivative(t + SECOND_BLOCK_SHIFT);
             }
-            let w = &self.frequencies()[j * self.dim()..(j + 1) * self.dim()];
-            for (g, w) in gradient.iter_mut().zip(w) {
-                *g += slope * w;
-            }
+            slopes.iter_mut().zip(self.frequency(j)).for_each(|(g, w)| *g += slope * w);
+        }
+        match &self.conv {
+            Some(conv) => conv.vjp(u, &slopes, gradient),
+            None => gradient.copy_from_slice(&slopes),
         }
     }
 }
@@ -419,7 +450,7 @@ fn checked(turns: Vec<f32>) -> Result<Vec<f32>> {
 
 /// The frequencies in turns per working unit, as the kernel uses them.
 fn dense_turns(spec: &SketchSpec) -> Vec<f32> {
-    let dim = spec.dim();
+    let dim = spec.projected_dim();
     let sampler = Sampler::new(&spec.law, spec.scale, spec.seed, dim);
     let mut turns = Vec::with_capacity(spec.size * dim);
     let mut w = vec![0.0; dim];

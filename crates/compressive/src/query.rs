@@ -183,7 +183,7 @@ pub fn answer(
         ));
     }
     let feature = &operator.spec().feature;
-    if feature.is_quadratic() || feature.is_kernel() {
+    if feature.is_quadratic() || feature.is_kernel() || feature.image().is_some() {
         let problem = format!(
             "questions are answered from sketches of waves, and this one is of the feature `{}`; sketch again with --feature fourier",
             feature.name()

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     Landmarks = 11,
     /// Latent rows and first weights of generative networks.
     Latent = 12,
+    /// Weights of convolutional filter `index`.
+    Filters = 16,
     /// Noise that tests and experiments can repeat.
     TestNoise = 7,
 }

@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::conv::ImageShape;
 use crate::error::{Error, Result};
 use crate::feature::Feature;
 use crate::frequency::FrequencyLaw;
@@ -155,6 +156,11 @@ impl SketchSpec {
         self.size * self.feature.blocks()
     }
 
+    /// Number of coordinates that a frequency has: d, or the number of activations of an image for `conv`.
+    pub fn projected_dim(&self) -> usize {
+        self.feature.image().map_or(self.dim(), ImageShape::activations)
+    }
+
     /// Number of real projections of a row: m, or 2m for complex directions.
     pub fn projections(&self) -> usize {
         self.size * self.feature.parts()
@@ -175,6 +181,8 @@ impl SketchSpec {
         if !(1..=MAX_SIZE).contains(&self.size) {
             return fail("size", format!("{} is not from 1 to {MAX_SIZE}", self.size));
         }
+        self.validate_image()?;
+        let dim = self.projected_dim();
         if !self.structured && dim * self.projections() > MAX_ENTRIES {
             return fail("size", format!("{} x {dim} frequencies exceed {MAX_ENTRIES} entries", self.size));
         }
@@ -228,6 +236,27 @@ impl SketchSpec {
                 "its landmarks are rows of the data, so it was not made without an unpaid look at them"
                     .into(),
             );
+        }
+        Ok(())
+    }
+
+    /// Images have as many values as there are columns, and their frequencies are drawn one by one.
+    fn validate_image(&self) -> Result<()> {
+        let Some(shape) = self.feature.image() else { return Ok(()) };
+        shape.validate(self.dim())?;
+        if self.transform.whiten.is_some() {
+            return fail(
+                "transform",
+                "whitened columns are no pixels; the feature `conv` goes without whitening".into(),
+            );
+        }
+        if self.structured {
+            return fail("structured", "the feature `conv` has no structured frequencies".into());
+        }
+        if !self.law.is_isotropic() {
+            let problem =
+                format!("the feature `conv` does not go with the law `{}`; use gaussian", self.law.name());
+            return fail("law", problem);
         }
         Ok(())
     }

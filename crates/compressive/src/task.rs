@@ -18,6 +18,7 @@
 //! ```
 
 mod choose;
+pub mod classify;
 mod decoder;
 pub mod diagnose;
 mod medians;
@@ -151,6 +152,12 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
         let model = train(operator, moments, &defaults, &mut |_, _| ())?;
         return Ok(Learned { model, candidates: Vec::new() });
     }
+    if params.task == Task::Classify {
+        return Err(Error::Task {
+            field: "task",
+            problem: "a classifier is learned from one sketch for each class, not from one sketch; see `task::classify`".into(),
+        });
+    }
     let target = Target::new(operator, moments)?;
     check_data(&target, params.k)?;
     if params.task == Task::Stable {
@@ -190,7 +197,11 @@ fn correct(
         Content::Kmedians { centers, weights } => {
             (medians::medians_of(operator, target, decoded, centers, params)?, centers, weights)
         }
-        Content::Gmm { .. } | Content::Stable { .. } | Content::Pca { .. } | Content::Generator(_) => {
+        Content::Gmm { .. }
+        | Content::Stable { .. }
+        | Content::Pca { .. }
+        | Content::Generator(_)
+        | Content::Classify(_) => {
             return Ok(());
         }
     };
@@ -237,7 +248,9 @@ fn decode(operator: &SketchOperator, target: &Target, k: usize, params: &LearnPa
     target.check_components(k)?;
     // `learn` has taken the others aside: here and in `tell` they do not occur.
     let shape = match (&params.task, &params.covariance) {
-        (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate, _) => None,
+        (Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate | Task::Classify, _) => {
+            None
+        }
         (Task::Gmm, CovarianceKind::Iso) => Some(Shape::Width),
         (Task::Gmm, CovarianceKind::Diag) => Some(Shape::Diagonal),
         (Task::Gmm, CovarianceKind::Full) => Some(Shape::Full),
@@ -309,7 +322,9 @@ fn tell(
     let weights: Vec<f64> = order.iter().map(|&l| all[l]).collect();
     let locations = order.iter().map(|&l| working.location(&atom(l)[..d])).collect();
     let content = match params.task {
-        Task::Kmeans | Task::Pca | Task::Generate => Content::Kmeans { centers: locations, weights },
+        Task::Kmeans | Task::Pca | Task::Generate | Task::Classify => {
+            Content::Kmeans { centers: locations, weights }
+        }
         Task::Kmedians | Task::Stable => Content::Kmedians { centers: locations, weights },
         Task::Gmm => {
             let sigmas: Vec<Vec<f64>> =
@@ -320,7 +335,7 @@ fn tell(
         }
     };
     let covariance = match params.task {
-        Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate => "none",
+        Task::Kmeans | Task::Kmedians | Task::Stable | Task::Pca | Task::Generate | Task::Classify => "none",
         Task::Gmm => params.covariance.name(),
     };
     let origin = origin(operator, target.rows, params, covariance, (decoded.misfit, &decoded.info));

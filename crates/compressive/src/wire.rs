@@ -236,7 +236,7 @@ mod tests {
     }
 
     /// Sketches of the features that are no waves, whose specs have fields of their own.
-    fn others() -> [Sketch; 2] {
+    fn others() -> [Sketch; 3] {
         let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
         let law = FrequencyLaw::Landmarks { sampler: crate::LandmarkRule::Greedy, points };
         let mut kernel = SketchSpec::new(["a", "b"], law, 1.5, 2);
@@ -244,7 +244,9 @@ mod tests {
         let mut squares = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 3);
         squares.feature = crate::Feature::Quadratic { complex: true };
         squares.bounds = Some(crate::Bounds { low: vec![-1.0, 0.0], high: vec![1.0, 3.0] });
-        [sketch_by(kernel), sketch_by(squares)]
+        let mut images = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 3);
+        images.feature = crate::Feature::Conv { height: 1, width: 2, channels: 1 };
+        [sketch_by(kernel), sketch_by(squares), sketch_by(images)]
     }
 
     fn sketch_by(spec: SketchSpec) -> Sketch {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use compressive::task::Decoder;
 
+use super::classify::RuleArgs;
 use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse_positive};
 
 /// How to search.
@@ -25,15 +26,17 @@ pub struct LearnArgs {
 
 #[derive(Args)]
 pub struct FitArgs {
-    /// The sketch to learn from
-    #[arg(value_name = "SKETCH")]
-    pub sketch: PathBuf,
+    /// The sketch to learn from; for classify the sketches of all classes, as FILE (named by its label, as `sketch --by` does), LABEL=FILE, or a folder of them
+    #[arg(required = true, num_args = 1.., value_name = "SKETCH")]
+    pub sketches: Vec<PathBuf>,
     /// What to learn
     #[arg(long, value_enum, default_value = "kmeans")]
     pub task: TaskArg,
-    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; needed but for generate
+    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; for classify, components of each class [default: 1]; needed but for generate and classify
     #[arg(short, value_name = "K")]
     pub k: Option<KArg>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
     /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units; scales of stable laws: iso, diag [default: diag]
     #[arg(long, value_name = "KIND")]
     pub covariance: Option<CovarianceArg>,

@@ -25,7 +25,10 @@ pub struct Purpose {
 impl From<&PurposeArgs> for Purpose {
     fn from(args: &PurposeArgs) -> Purpose {
         let defaults = DesignParams::default();
-        Purpose { task: args.task.map_or(defaults.task, Task::from), k: args.k.unwrap_or(defaults.k) }
+        let task = args.task.map_or(defaults.task, Task::from);
+        // A class is one component unless more are asked for.
+        let k = if task == Task::Classify { 1 } else { defaults.k };
+        Purpose { task, k: args.k.unwrap_or(k) }
     }
 }
 
@@ -122,6 +125,7 @@ fn design_params(
             (true, None) => LawChoice::Landmarks(LandmarkRule::Rpcholesky),
             (true, Some(_)) => LawChoice::Landmarks(LandmarkRule::Box),
             (false, None) if purpose.task == Task::Generate => LawChoice::MultiScale,
+            (false, _) if feature.image().is_some() => LawChoice::Gaussian,
             (false, _) => defaults.law,
         }),
         scale: recipe.scale.unwrap_or(defaults.scale),
@@ -155,8 +159,15 @@ fn check_pca(recipe: &RecipeArgs) -> Result<()> {
 fn feature(task: Task, recipe: &RecipeArgs) -> Result<Feature> {
     let feature = match (recipe.feature, &recipe.table) {
         (None, None) => task.feature(),
+        (Some(FeatureArg::Conv), _) => recipe
+            .image
+            .clone()
+            .context("--feature conv needs the shape of the images: --image HEIGHTxWIDTH[xCHANNELS]")?,
         (named, table) => read_feature(named, table.as_deref())?,
     };
+    if recipe.image.is_some() && feature.image().is_none() {
+        bail!("--image goes with --feature conv");
+    }
     match feature {
         Feature::Quadratic { .. } => Ok(Feature::Quadratic { complex: recipe.complex }),
         _ if recipe.complex => bail!("--complex goes with the feature quadratic (--task pca)"),
@@ -173,6 +184,7 @@ pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result
         FeatureArg::Cosine => Feature::Cosine,
         FeatureArg::Quadratic => Feature::Quadratic { complex: false },
         FeatureArg::Nystrom => Feature::Nystrom,
+        FeatureArg::Conv => bail!("--feature conv is for classes of images; it has no use here"),
         FeatureArg::Periodic => {
             let path = table
                 .context("--feature periodic needs --table FILE: a JSON array of the values of one period")?;
@@ -231,6 +243,17 @@ pub fn describe(spec: &SketchSpec) -> String {
             if spec.structured { ", structured" } else { "" },
         );
     }
+    if let Some(image) = spec.feature.image() {
+        return format!(
+            "conv of {} frequencies over images of {} x {} x {}, law {}, scale {}",
+            output::thousands(spec.size as u64),
+            image.height,
+            image.width,
+            image.channels,
+            spec.law.name(),
+            number(spec.scale),
+        );
+    }
     if let FrequencyLaw::Landmarks { sampler, .. } = &spec.law {
         return format!(
             "{} at {} landmarks over {}, chosen by {}, kernel width {}",
@@ -256,7 +279,7 @@ pub fn describe(spec: &SketchSpec) -> String {
 fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: usize) -> String {
     let Purpose { task, k } = purpose;
     let sample = format!("recipe chosen on a sample of {}", count(pilot_rows as u64, "row"));
-    if recipe.size.is_some() {
+    if recipe.size.is_some() || spec.feature.image().is_some() {
         return sample;
     }
     if task == Task::Generate {

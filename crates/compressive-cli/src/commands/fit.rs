@@ -9,6 +9,7 @@ use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, Learne
 use compressive::{Moments, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
+use super::classify;
 use super::design::{PILOT_ROWS, note};
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
@@ -21,11 +22,20 @@ pub const AUTO_MOST: usize = 20;
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
     let task = Task::from(args.task);
+    if task == Task::Classify {
+        return classify::fit(args);
+    }
+    if args.rule.method.is_some() || args.rule.priors.is_some() {
+        wrong_usage("--method and --priors go with --task classify");
+    }
     if args.covariance.is_some() && (task.is_clustering() || task == Task::Generate) {
         wrong_usage("--covariance goes with --task gmm and --task stable");
     }
+    let [path] = &args.sketches[..] else {
+        wrong_usage("several sketches go with --task classify; merge them first, or fit them one by one");
+    };
     if task == Task::Generate {
-        return generator::fit(args);
+        return generator::fit(args, path);
     }
     if args.generator.any() {
         wrong_usage("--layers, --latent, --steps, --batch, --rate and --activation go with --task generate");
@@ -33,10 +43,10 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let Some(k) = args.k else { missing_k() };
     check_k(k)?;
     check_components(task, k, &args.learn)?;
-    if let Some(path) = &args.output {
-        check_output(path)?;
+    if let Some(output) = &args.output {
+        check_output(output)?;
     }
-    let sketch = read_any_sketch(&args.sketch)?;
+    let sketch = read_any_sketch(path)?;
     let operator = sketch.spec().clone().build()?;
     let learning = Learning {
         params: LearnParams {
@@ -53,7 +63,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
     };
     let found = sketch.moments().map_err(anyhow::Error::from);
     let found = found.and_then(|moments| learning.carry_out(&operator, &moments));
-    let found = found.with_context(|| args.sketch.display().to_string())?;
+    let found = found.with_context(|| path.display().to_string())?;
     found.finish(&operator, "", args.output.as_deref(), args.json)
 }
 

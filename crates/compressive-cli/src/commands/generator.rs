@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use compressive::generate::{Activation, Generator, TrainParams, train};
 use compressive::task::{Decoder, Learned};
@@ -24,15 +26,15 @@ const SCORED_ROWS: usize = 5000;
 const SCORED_SAMPLES: u64 = 4;
 
 /// Trains a network on a sketch.
-pub fn fit(args: &FitArgs) -> Result<()> {
+pub fn fit(args: &FitArgs, path: &Path) -> Result<()> {
     check_flags(args)?;
     if let Some(path) = &args.output {
         check_output(path)?;
     }
-    let sketch = read_any_sketch(&args.sketch)?;
+    let sketch = read_any_sketch(path)?;
     let operator = sketch.spec().clone().build()?;
     let params = params(args);
-    let moments = sketch.moments().with_context(|| args.sketch.display().to_string())?;
+    let moments = sketch.moments().with_context(|| path.display().to_string())?;
     let bar = output::spinner("training", args.quiet);
     let start = Instant::now();
     let model = train(&operator, &moments, &params, &mut |step, loss| {
@@ -41,7 +43,7 @@ pub fn fit(args: &FitArgs) -> Result<()> {
         }
     });
     bar.finish_and_clear();
-    let model = model.with_context(|| args.sketch.display().to_string())?;
+    let model = model.with_context(|| path.display().to_string())?;
     if args.output.is_none() && !args.json {
         note(args.quiet, "the network was not kept; give -o MODEL.json");
     }

@@ -40,7 +40,9 @@ pub fn run(args: &InspectArgs) -> Result<()> {
 pub(super) fn is_model(bytes: &[u8]) -> bool {
     // Numbers such as NaN make a model no JSON, but it is still one to complain about.
     let text = String::from_utf8_lossy(bytes);
-    super::looks_like_json(bytes) && text.contains("\"task\"") && !text.contains("\"transform\"")
+    super::looks_like_json(bytes)
+        && text.contains("\"task\"")
+        && (!text.contains("\"transform\"") || text.contains("\"classes\""))
 }
 
 fn inspect_model(args: &InspectArgs, model: &Model) -> Result<()> {
@@ -106,7 +108,8 @@ fn report(
     if let (true, Some(kernel)) = (frequencies, operator.kernel()) {
         report["landmarks"] = json!(kernel.points().chunks_exact(operator.dim()).collect::<Vec<_>>());
     } else if frequencies {
-        let rows = operator.frequencies().chunks_exact(operator.dim()).zip(operator.dither());
+        let rows =
+            operator.frequencies().chunks_exact(operator.spec().projected_dim()).zip(operator.dither());
         let listed = rows.map(|(w, xi)| [w, &[f64::from(*xi) * std::f64::consts::TAU]].concat());
         report["frequencies"] = json!(listed.collect::<Vec<_>>());
     }

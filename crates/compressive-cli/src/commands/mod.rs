@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod classify;
 pub mod combine;
 pub mod compare;
 pub mod demo;
@@ -14,11 +15,13 @@ pub mod ledger;
 pub mod oneliner;
 pub mod plan;
 pub mod predict;
+pub mod predict_classes;
 pub mod private_design;
 pub mod privatize;
 pub mod query;
 pub mod sample;
 pub mod score;
+pub mod score_classes;
 pub mod score_components;
 pub mod sketch;
 pub mod transform;

@@ -22,6 +22,9 @@ const BAD_LABEL: i32 = -1;
 pub fn run(args: &PredictArgs) -> Result<()> {
     check_output(&args.output)?;
     let model = read_model(&args.model)?;
+    if let Content::Classify(classifier) = &model.content {
+        return super::predict_classes::run(args, &model, classifier);
+    }
     let predictor = model.predictor().with_context(|| args.model.display().to_string())?;
     if args.probabilities && matches!(model.content, Content::Kmeans { .. } | Content::Kmedians { .. }) {
         bail!(

@@ -25,6 +25,9 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
         Content::Generator(network) => return generator::score(args, network, &model.columns),
         _ => {}
     }
+    if let Content::Classify(classifier) = &model.content {
+        return super::score_classes::run(args, &model, classifier);
+    }
     let options = ReadOptions { by: args.labels.clone(), ..ReadOptions::default() };
     let data = args.data.data_args(&model.columns);
     let mut dataset = open(&data, Some(model.columns.clone()), options)?;

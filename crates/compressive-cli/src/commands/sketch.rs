@@ -181,7 +181,7 @@ fn write_all(args: &SketchArgs, sketches: &BTreeMap<String, Sketch>) -> Result<W
 }
 
 /// A group's value as a file name: letters, digits, `-`, `_` and inner dots stay, every other byte becomes %XX.
-fn file_name(group: &str) -> String {
+pub fn file_name(group: &str) -> String {
     let mut name = String::new();
     for (i, byte) in group.bytes().enumerate() {
         if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) || (byte == b'.' && i > 0) {

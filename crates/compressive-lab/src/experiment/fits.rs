@@ -203,7 +203,8 @@ fn to_mixture(model: &Model) -> Mixture {
         | Content::Kmedians { .. }
         | Content::Stable { .. }
         | Content::Pca { .. }
-        | Content::Generator(_) => (Vec::new(), Shape::Diagonal),
+        | Content::Generator(_)
+        | Content::Classify(_) => (Vec::new(), Shape::Diagonal),
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }

@@ -261,3 +261,23 @@ fn kernel_estimates_are_unbiased_with_a_cosine_and_distorted_without() {
     let ratio = number(&report.tables[2].rows[1], 3, "ratio");
     assert!((1.05..1.6).contains(&ratio), "{ratio}");
 }
+
+#[test]
+fn class_sketches_tell_classes_apart_and_mixtures_better() {
+    let report = quick("classify");
+    // Splits differ by four points on iris, so that four of them say little of the published error; the largest class alone would leave 60% or more.
+    assert!(report.tables[0].rows.iter().all(|row| number(row, 3, "error") < 20.0), "{:?}", report.tables);
+    let [iris, wine] = &report.tables[1].rows[..] else { panic!("two tables: {:?}", report.tables) };
+    // Four splits; discriminants on all the rows have 2 to 3% on both.
+    assert!(number(iris, 2, "error") < 5.0 && number(wine, 2, "error") < 5.0, "{:?}", report.tables[1]);
+}
+
+#[test]
+fn convolutional_features_tell_digits_apart_about_as_well_as_the_best_fourier_features() {
+    let report = quick("classify-images");
+    let row = &report.tables[0].rows[0];
+    // Two splits of 599 test images; the widths of the Fourier features are chosen by these very images, which is worth about half a point.
+    let best =
+        |columns: [usize; 3]| columns.map(|c| number(row, c, "error")).into_iter().fold(100.0, f64::min);
+    assert!(best([2, 3, 4]) < 8.5 && best([2, 3, 4]) < best([5, 6, 7]) + 1.0, "{row:?}");
+}

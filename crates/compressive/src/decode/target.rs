@@ -73,6 +73,9 @@ impl Target {
                 problem: "a sketch of the feature `quadratic` holds first and second moments only: it gives principal components (`--task pca`), no clusters or mixtures; for those sketch again with `--task kmeans` or `--task gmm`".into(),
             });
         }
+        if let Some(problem) = spec.feature.only_classifies() {
+            return Err(Error::Task { field: "task", problem: problem.into() });
+        }
         if let Some(kernel) = operator.kernel() {
             return Target::of_kernel(operator, kernel, moments);
         }

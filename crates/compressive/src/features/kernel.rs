@@ -133,7 +133,7 @@ pub fn kernel_estimate(feature_a: &Feature, a: &[f32], feature_b: &Feature, b: &
 fn coefficient(feature: &Feature, k: u32) -> (f64, f64) {
     let n = f64::from(k);
     match feature {
-        Feature::Fourier | Feature::Cosine => (if k == 1 { 0.5 } else { 0.0 }, 0.0),
+        Feature::Fourier | Feature::Cosine | Feature::Conv { .. } => (if k == 1 { 0.5 } else { 0.0 }, 0.0),
         Feature::OneBit => match k % 4 {
             1 => (2.0 / (PI * n), 0.0),
             3 => (-2.0 / (PI * n), 0.0),

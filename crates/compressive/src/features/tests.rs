@@ -254,3 +254,18 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
     assert!(add_packed(&fourier, &bits, &mut counted).unwrap_err().to_string().contains("one-bit"));
     assert_eq!(counted.to_bytes(), direct.to_bytes());
 }
+
+#[test]
+fn the_features_of_images_add_up_to_their_sketch() {
+    let mut spec = SketchSpec::new((0..64).map(|c| format!("p{c}")), FrequencyLaw::Gaussian, 1.5, 21);
+    spec.feature = Feature::Conv { height: 8, width: 8, channels: 1 };
+    let operator = spec.build().unwrap();
+    let images = &data(2200, 12)[..100 * 64];
+    let mut sketch = Sketch::empty(&operator);
+    operator.accumulate(RowsRef::F64(images), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let mut grid = Vec::new();
+    operator.quantize(RowsRef::F64(images), &mut grid, &mut Scratch::default()).unwrap();
+    let sum =
+        |j: usize| grid.iter().skip(j).step_by(operator.sketch_len()).map(|q| i64::from(*q)).sum::<i64>();
+    assert_eq!(sketch.sums(), (0..operator.sketch_len()).map(sum).collect::<Vec<i64>>());
+}

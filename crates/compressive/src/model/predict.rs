@@ -79,6 +79,9 @@ impl Model {
                     "a generative network gives rows no labels; `compressive sample` draws rows from it, and `compressive score` compares them with others",
                 );
             }
+            Content::Classify(_) => {
+                return refuse("a classifier has classes, not components; use its own predictor");
+            }
             Content::Stable { .. } => {
                 return refuse(
                     "stable laws have no density in closed form, so rows cannot be given to their components; fit --task gmm or kmedians to label rows",

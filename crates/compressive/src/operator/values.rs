@@ -5,7 +5,6 @@ use compressive_kernels::{phases, quantize};
 use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator, table_grid};
 use crate::error::{Error, Result};
 use crate::feature::Feature;
-use crate::landmark::KernelMap;
 
 impl SketchOperator {
     /// Number of rows in a slice of values, which must be whole rows.
@@ -49,12 +48,7 @@ impl SketchOperator {
     /// Features of the rows in `scratch.working`.
     fn quantize_working(&self, out: &mut [i32], scratch: &mut Scratch) {
         let Scratch { working, extended, phases: turns, folded, kernel, .. } = scratch;
-        let working: &[f32] = if self.kernel.is_some() {
-            KernelMap::extend(working, self.dim(), extended);
-            extended
-        } else {
-            working
-        };
+        let working = self.kernel_input(working, extended);
         let (backend, p, m) = (self.backend, &self.projection, self.spec.size);
         if self.spec.feature.parts() == 2 {
             return folded.quantize(backend, p, working, out, kernel);

@@ -72,6 +72,12 @@ pub fn design(
             problem: "whitening, the law pilot-mixture and landmarks among the rows are taken from the rows themselves and cannot be had privately".into(),
         });
     }
+    if params.feature.image().is_some() {
+        return Err(Error::Spec {
+            field: "feature",
+            problem: "the scale of `conv` is taken from the rows and cannot be had privately; privatize its sketches with --public-spec if the recipe may be known".into(),
+        });
+    }
     let (mut transform, bounds) = transform(columns, params)?;
     if params.task == Task::Pca {
         refuse_look(pilot.is_some())?;
@@ -93,7 +99,7 @@ pub fn design(
         (ScaleRule::Fixed(value), _) => value,
         _ if params.feature.is_kernel() => kernel_width(columns.len()) * width,
         (_, Task::Kmeans | Task::Kmedians) => WIDER * width,
-        (_, Task::Gmm | Task::Stable | Task::Generate) => width,
+        (_, Task::Gmm | Task::Stable | Task::Generate | Task::Classify) => width,
         (_, Task::Pca) => 1.0,
     };
     let law = match params.law {

@@ -85,6 +85,9 @@ pub fn forecast(
             problem: "there is no forecast for nystrom sketches, whose signal depends on where the landmarks are; plan with another feature".into(),
         });
     }
+    if let Some(problem) = feature.only_classifies() {
+        return Err(Error::Privacy { field: "feature", problem: problem.into() });
+    }
     let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);
     spec.feature = feature.clone();
     spec.validate()?;

@@ -85,7 +85,7 @@ impl Sensitivity {
     pub fn new(feature: &Feature, size: usize, neighbours: Neighbours) -> Sensitivity {
         let (l1, l2_squared) = match feature {
             Feature::Periodic { table } => table_reach(table, neighbours),
-            Feature::Fourier => wave_reach(Wave::Fourier, neighbours),
+            Feature::Fourier | Feature::Conv { .. } => wave_reach(Wave::Fourier, neighbours),
             Feature::OneBit => wave_reach(Wave::OneBit, neighbours),
             Feature::Sawtooth => wave_reach(Wave::Sawtooth, neighbours),
             Feature::Cosine => wave_reach(Wave::Cosine, neighbours),

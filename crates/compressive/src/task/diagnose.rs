@@ -76,6 +76,13 @@ pub fn diagnose(
             problem: "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others".into(),
         });
     }
+    let classifier = |model: &Model| matches!(model.content, Content::Classify(_));
+    if classifier(model) || reference.is_some_and(classifier) {
+        return Err(Error::Task {
+            field: "model",
+            problem: "a classifier comes from several sketches; `compressive score MODEL DATA --labels COLUMN` measures it on rows".into(),
+        });
+    }
     if matches!(model.content, Content::Pca { .. })
         || reference.is_some_and(|m| matches!(m.content, Content::Pca { .. }))
     {
@@ -160,7 +167,7 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     use crate::design::Task;
     use crate::task::CovarianceKind;
     let (task, covariance) = match &model.content {
-        Content::Kmeans { .. } | Content::Pca { .. } | Content::Generator(_) => {
+        Content::Kmeans { .. } | Content::Pca { .. } | Content::Generator(_) | Content::Classify(_) => {
             (Task::Kmeans, CovarianceKind::Diag)
         }
         Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
@@ -214,9 +221,11 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
             }
             (family, Fit { atoms, shared: vec![], weights: weights.clone() })
         }
-        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Pca { .. } | Content::Generator(_) => {
-            fitted_shapes(operator, target, model)
-        }
+        Content::Kmeans { .. }
+        | Content::Kmedians { .. }
+        | Content::Pca { .. }
+        | Content::Generator(_)
+        | Content::Classify(_) => fitted_shapes(operator, target, model),
         Content::Stable { .. } => {
             return Err(Error::Model {
                 field: "task".into(),

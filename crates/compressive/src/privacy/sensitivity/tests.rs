@@ -141,6 +141,7 @@ fn the_bounds_are_the_published_ones_up_to_the_rounding_of_features() {
         (Feature::Sawtooth, 1.5 * m, (1.25 * m).sqrt()),
         (Feature::Cosine, m, m.sqrt()),
         (Feature::Nystrom, m, m.sqrt()),
+        (Feature::Conv { height: 2, width: 2, channels: 1 }, 2f64.sqrt() * m, m.sqrt()),
     ];
     for (feature, l1, l2) in table {
         // Kernel values are not negative.

@@ -1,0 +1,127 @@
+//! Classification of small tables from one sketch per class: \[Sch21\] table 6.1, and mixtures beside it.
+
+use compressive::design::{DesignParams, Task, design};
+use compressive::task::classify::{ClassifyParams, Method, choose};
+use compressive::{FrequencyLaw, SketchSpec};
+
+use crate::error::Result;
+use crate::experiment::draws::{self, mean};
+use crate::experiment::labelled::{Labelled, Split};
+use crate::experiment::report::{Cell, Report, Table, Verdict};
+use crate::experiment::{Experiment, Options, Progress};
+use crate::random::Rng;
+
+/// Classifiers of three small tables.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "classify",
+    title: "Classification from one sketch per class",
+    reference: "[Sch21] table 6.1; data of the UCI repository (iris, wine, breast cancer), as scikit-learn has them",
+    work: run,
+};
+
+/// A table (its first column the class), and the published test errors in percent at m = 50 and m = 1000.
+struct Set {
+    name: &'static str,
+    file: &'static str,
+    published: [f64; 2],
+}
+
+const SETS: [Set; 3] = [
+    Set { name: "iris", file: "iris.csv", published: [8.22, 6.18] },
+    Set { name: "wine", file: "wine.csv", published: [13.75, 8.19] },
+    Set { name: "breast cancer", file: "breast-cancer.csv", published: [9.22, 6.23] },
+];
+
+/// Points of error above the published ones that are still a reproduction.
+const SLACK: f64 = 2.0;
+const SIZES: [usize; 2] = [50, 1000];
+/// Splits of a full run that mixtures are learned on: they take seconds each, and the rules on class means milliseconds.
+const MIXTURE_DRAWS: usize = 10;
+
+/// The errors of one split: the published rule with equal priors and with counts, and the nearest mean, at each size; then, on the first splits, mixtures of the program's own recipe, and the rule
+/// that held-out rows choose.
+fn one(set: &Labelled, draw: u64) -> Result<Vec<f64>> {
+    let split = Split::random(set, &mut Rng::derived(61, draw));
+    let columns = set.columns();
+    let mut errors = Vec::new();
+    for size in SIZES {
+        let mut spec = SketchSpec::new(columns.clone(), FrequencyLaw::Gaussian, 2.0, size);
+        spec.seed = draw;
+        let operator = spec.build()?;
+        let sketches = split.sketches(&operator)?;
+        for (method, uniform) in
+            [(Method::Correlation, true), (Method::Correlation, false), (Method::Nearest, false)]
+        {
+            let params = ClassifyParams { method, uniform, ..ClassifyParams::default() };
+            errors.push(split.error(&operator, &sketches, &params)?);
+        }
+    }
+    if draw >= MIXTURE_DRAWS as u64 {
+        return Ok(errors);
+    }
+    let train = split.rows(&split.train, None);
+    let labels: Vec<String> = split.train.iter().map(|i| set.classes[*i].to_string()).collect();
+    let params = DesignParams { task: Task::Classify, k: 1, seed: draw, ..DesignParams::default() };
+    let operator = design(&train, &columns, &params)?.build()?;
+    let sketches = split.sketches(&operator)?;
+    let params = ClassifyParams::default();
+    let mixture = split.error(&operator, &sketches, &params)?;
+    let method = choose(&operator, &train, &labels, &params)?.map_or(params.method, |c| c.method);
+    let same = method == params.method;
+    let chosen = ClassifyParams { method, ..params };
+    errors.extend([mixture, if same { mixture } else { split.error(&operator, &sketches, &chosen)? }]);
+    Ok(errors)
+}
+
+/// Mean over the splits, with the standard deviation between them.
+fn cell(values: &[f64]) -> Cell {
+    let (centre, deviation) = (mean(values), deviation(values));
+    Cell::text(format!("{centre:.2} ± {deviation:.2}"))
+        .with("error", centre)
+        .with("deviation", deviation)
+        .with("draws", values.len() as f64)
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    mean(&values.iter().map(|x| (x - centre).powi(2)).collect::<Vec<f64>>()).sqrt()
+}
+
+fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
+    let draws = options.draws(100, 4);
+    let columns =
+        ["data", "m", "published", "correlation, equal priors", "correlation, counts", "nearest mean"];
+    let mut rules = Table::new("Test error of the rules on class means, %", &columns);
+    let columns = ["data", "published, m = 1000", "mixture", "chosen on held-out rows"];
+    let mut mixtures = Table::new("Test error of a Gaussian for each class, %", &columns);
+    for set in if options.quick { &SETS[..2] } else { &SETS[..] } {
+        let mut data = Labelled::read(set.file, options)?;
+        data.scale_columns();
+        let all = draws::map(draws, options.threads, set.name, progress, |draw| one(&data, draw))?;
+        let at = |i: usize| all.iter().filter_map(|errors| errors.get(i).copied()).collect::<Vec<f64>>();
+        for (s, size) in SIZES.into_iter().enumerate() {
+            let mut cells = vec![
+                Cell::text(set.name),
+                Cell::number("size", size as f64, 0),
+                Cell::number("error", set.published[s], 2),
+            ];
+            cells.extend((0..3).map(|i| cell(&at(3 * s + i))));
+            let ours = at(3 * s);
+            let bar = set.published[s] + SLACK;
+            let detail = format!("equal priors at most {bar:.2}: {SLACK} points above");
+            rules.push(cells, Some(Verdict::bar(mean(&ours) <= bar, detail)));
+        }
+        let mut cells = vec![Cell::text(set.name), Cell::number("error", set.published[1], 2)];
+        cells.extend((6..8).map(|i| cell(&at(i))));
+        let below = mean(&at(6)) < set.published[1] && mean(&at(7)) < set.published[1];
+        mixtures.push(cells, Some(Verdict::bar(below, "mixture and choice below the published")));
+    }
+    let text = format!(
+        "Columns scaled to [-1, 1]; {draws} random splits, two thirds of the rows to learn from, mixtures on the first {} of them; mean and standard deviation over the splits. Rules on class means: Gaussian law, kernel width 2. \
+         Mixtures: the program's own recipe on the rows learned from, one Gaussian for each class; up to 16 columns each class has its own covariance, drawn to the shared one, above that all have the shared one. \
+         The published deviations (1.29 and 0.69 points for wine and breast cancer at m = 1000) are those of redrawn frequencies on one split: splits alone differ by more, by 4 points on iris, whose published \
+         error may so lie that much off the mean over splits. With priors by counts and so wide a kernel all correlations are alike and the largest class wins; equal priors, which [Sch21] allows too, come near the published errors.",
+        draws.min(MIXTURE_DRAWS)
+    );
+    Ok(Report { text: vec![text], tables: vec![rules, mixtures], ..Report::default() })
+}
