@@ -196,6 +196,9 @@ def test_what_cannot_be_classified_is_refused(program, table, tmp_path):
     assert "different specs" in program.fails("fit", one, "other.sketch", "--task", "classify")
     program.fails("fit", "by", "-k", "2", "--method", "nearest", code=2)
     program.fails("fit", one, code=2)
+    assert "is a folder" in program.fails("fit", "by", "-k", "2")
+    message = program.fails("classify", "t.csv", "--labels", "absent")
+    assert "no column \"absent\" (asked for by --labels)" in message
     program("fit", "by", "--task", "classify", "-o", "m.json")
     assert "--labels" in program.fails("score", "m.json", "t.csv")
     assert "several sketches" in program.fails("diagnose", one, "m.json")

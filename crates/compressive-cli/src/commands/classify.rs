@@ -73,7 +73,7 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
         by: Some(&args.labels),
         max_groups: args.max_groups,
     };
-    let done = order.carry_out()?;
+    let done = order.carry_out().map_err(as_labels)?;
     done.tell_skipped(args.data.quiet);
     if let (Some(why), false) = (&done.why, args.json) {
         note(args.data.quiet, why);
@@ -94,6 +94,18 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     let pilot = done.pilot.as_ref().filter(|_| named(args.rule).is_none());
     let found = learn(&done.operator, &data, &params, pilot, args.data.quiet)?;
     found.finish(&done.summary(), args.output.as_deref(), args.json)
+}
+
+/// The error with the flag's name in this command.
+fn as_labels(error: anyhow::Error) -> anyhow::Error {
+    use compressive_io::Error::UnknownColumn;
+    match error.downcast_ref() {
+        Some(UnknownColumn { path, column, option: "--by", hint }) => {
+            let (path, column, hint) = (path.clone(), column.clone(), hint.clone());
+            UnknownColumn { path, column, option: "--labels", hint }.into()
+        }
+        _ => error,
+    }
 }
 
 /// The rule asked for by name.

@@ -47,6 +47,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Reads a sketch file of either kind.
 pub fn read_any_sketch(path: &Path) -> Result<AnySketch> {
+    if path.is_dir() {
+        bail!(
+            "{} is a folder, not a sketch; name one of its files, or add them up with `compressive merge`; only fit --task classify takes folders, of class sketches",
+            path.display()
+        );
+    }
     let bytes = read(path)?;
     if looks_like_json(&bytes) {
         bail!(
