@@ -284,3 +284,11 @@ def test_what_does_not_go_together_is_refused_with_the_remedy(program, tmp_path,
     for flags, warned in [(["--bits"], True), (["--feature", "cosine"], True), (["--feature", "fourier"], False)]:
         told = program.run("transform", "still.json", "rows.csv", "-o", "z.npy", *flags)
         assert told.returncode == 0 and (b"no dither" in told.stderr) == warned, told.stderr
+
+
+def test_another_wave_at_frequencies_of_activations_is_refused(program, tmp_path):
+    np.save(tmp_path / "images.npy", np.random.default_rng(1).uniform(size=(200, 64)))
+    program("design", "images.npy", "--task", "classify", "--feature", "conv", "--image", "8x8", "--size", 20, "-o", "conv.json")
+    program("transform", "conv.json", "images.npy", "-o", "features.npy")
+    assert np.load(tmp_path / "features.npy").shape == (200, 40)
+    assert "`conv` has no frequencies of the columns" in program.fails("transform", "conv.json", "images.npy", "--feature", "one-bit", "-o", "f.npy")

@@ -1,11 +1,11 @@
 //! `transform`: one row per row of the data, with its coordinates along principal components, or its random features.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::model::Projector;
 use compressive_io::{
-    CellType, Cells, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
+    CellType, Cells, Dataset, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
 };
 use serde_json::json;
 
@@ -39,21 +39,8 @@ fn coordinates(args: &TransformArgs) -> Result<()> {
     let format = TableFormat::of(&args.output, &columns)?;
     let mut dataset =
         open(&args.data.data_args(&model.columns), Some(model.columns.clone()), ReadOptions::default())?;
-    let mut writer = TableWriter::create(&args.output, &format)?;
-    let mut bad = 0u64;
-    let start = Instant::now();
-    with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
-        let new_worker = || |chunk: &RowChunk| work(&projector, &format, chunk);
-        pass_in_order(&mut dataset.source()?, options, &new_worker, &mut |(rows, skipped): (Encoded, u64)| {
-            bad += skipped;
-            writer.write(&rows)
-        })
-    })?;
-    let rows = writer.finish()?;
-    let elapsed = start.elapsed();
-    if bad > 0 {
-        note(args.data.quiet, &format!("{} with bad values got empty cells", count(bad, "row")));
-    }
+    let new_worker = || |chunk: &RowChunk| work(&projector, &format, chunk);
+    let Written { rows, bad, elapsed } = write_rows(args, &mut dataset, &format, &new_worker)?;
     if args.json {
         return output::print_json(&json!({
             "output": args.output, "rows": rows, "rows_bad": bad, "columns": model.k, "seconds": elapsed.as_secs_f64(),
@@ -68,6 +55,40 @@ fn coordinates(args: &TransformArgs) -> Result<()> {
         seconds(elapsed),
         output::thousands(rate as u64),
     ))
+}
+
+/// What a pass wrote.
+pub(super) struct Written {
+    pub rows: u64,
+    /// Rows without numbers, because they had bad values.
+    pub bad: u64,
+    pub elapsed: Duration,
+}
+
+/// Passes over the data and writes what the workers make of its chunks, in order.
+pub(super) fn write_rows<W>(
+    args: &TransformArgs,
+    dataset: &mut Dataset,
+    format: &TableFormat,
+    new_worker: &(impl Fn() -> W + Sync),
+) -> Result<Written>
+where
+    W: FnMut(&RowChunk) -> compressive_io::Result<Ready<(Encoded, u64)>>,
+{
+    let mut writer = TableWriter::create(&args.output, format)?;
+    let mut bad = 0u64;
+    let start = Instant::now();
+    with_progress(dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
+        pass_in_order(&mut dataset.source()?, options, new_worker, &mut |(rows, skipped): (Encoded, u64)| {
+            bad += skipped;
+            writer.write(&rows)
+        })
+    })?;
+    let rows = writer.finish()?;
+    if bad > 0 {
+        note(args.data.quiet, &format!("{} with bad values got empty cells", count(bad, "row")));
+    }
+    Ok(Written { rows, bad, elapsed: start.elapsed() })
 }
 
 /// The columns of one chunk; rows left out as bad are in their place, with no numbers.

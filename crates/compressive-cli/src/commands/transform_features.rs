@@ -1,18 +1,14 @@
 //! `transform SPEC` or `transform SKETCH`: one row per row of the data, with its random features.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result, bail};
 use compressive::features::{self, Buffer};
 use compressive::{Feature, SketchOperator, SketchSpec};
-use compressive_io::{
-    CellType, Encoded, ReadOptions, Ready, RowChunk, RowMajor, TableFormat, TableWriter, pass_in_order,
-};
+use compressive_io::{CellType, Encoded, ReadOptions, Ready, RowChunk, RowMajor, TableFormat};
 use serde_json::json;
 
 use super::design::{note, open};
 use super::read_spec;
-use super::sketch::with_progress;
+use super::transform::{Written, write_rows};
 use super::wrong_usage;
 use crate::args::{RandomFeatureArgs, TransformArgs};
 use crate::output::{self, count, seconds};
@@ -34,21 +30,8 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     let chunk_rows = (CHUNK_FEATURES / spec.sketch_len()).clamp(1, ReadOptions::default().chunk_rows);
     let options = ReadOptions { chunk_rows, ..ReadOptions::default() };
     let mut dataset = open(&args.data.data_args(&spec.columns), Some(spec.columns.clone()), options)?;
-    let mut writer = TableWriter::create(&args.output, &format)?;
-    let mut bad = 0u64;
-    let start = Instant::now();
-    with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
-        let new_worker = || Worker::new(&operator, &format, blocks, args.features.bits).into_fn();
-        pass_in_order(&mut dataset.source()?, options, &new_worker, &mut |(rows, skipped): (Encoded, u64)| {
-            bad += skipped;
-            writer.write(&rows)
-        })
-    })?;
-    let rows = writer.finish()?;
-    let elapsed = start.elapsed();
-    if bad > 0 {
-        note(args.data.quiet, &format!("{} with bad values got empty cells", count(bad, "row")));
-    }
+    let new_worker = || Worker::new(&operator, &format, blocks, args.features.bits).into_fn();
+    let Written { rows, bad, elapsed } = write_rows(args, &mut dataset, &format, &new_worker)?;
     if !estimates_a_kernel(spec, blocks) {
         note(
             args.data.quiet,
@@ -78,11 +61,12 @@ pub fn run(args: &TransformArgs) -> Result<()> {
 /// The spec with the feature that was asked for.
 fn wanted(mut spec: SketchSpec, args: &RandomFeatureArgs) -> Result<SketchSpec> {
     let own = spec.feature.name();
-    let has_frequencies = !spec.feature.is_quadratic() && !spec.feature.is_kernel();
+    let has_frequencies =
+        !spec.feature.is_quadratic() && !spec.feature.is_kernel() && spec.feature.image().is_none();
     if let Some(feature) = args.feature {
         if !has_frequencies {
             bail!(
-                "--feature: the spec's feature `{own}` has no frequencies for another one; leave --feature out, or design a spec with `--feature fourier`"
+                "--feature: the spec's feature `{own}` has no frequencies of the columns for another one; leave --feature out, or design a spec with `--feature fourier`"
             );
         }
         spec.feature = feature.into();
@@ -100,7 +84,8 @@ fn wanted(mut spec: SketchSpec, args: &RandomFeatureArgs) -> Result<SketchSpec> 
 /// Whether inner products of these features have a kernel as their mean; what is not periodic makes no such promise.
 fn estimates_a_kernel(spec: &SketchSpec, blocks: usize) -> bool {
     let periodic = !spec.feature.is_quadratic() && !spec.feature.is_kernel();
-    !periodic || spec.dither || (spec.feature == Feature::Fourier && blocks == 2)
+    let waves = spec.feature == Feature::Fourier || spec.feature.image().is_some();
+    !periodic || spec.dither || (waves && blocks == 2)
 }
 
 /// Blocks to write.

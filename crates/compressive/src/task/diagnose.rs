@@ -70,26 +70,10 @@ pub fn diagnose(
     reference: Option<&Model>,
     threads: usize,
 ) -> Result<Diagnosis> {
-    if [Some(model), reference].into_iter().flatten().any(|m| matches!(m.content, Content::Generator(_))) {
-        return Err(Error::Task {
-            field: "model",
-            problem: "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others".into(),
-        });
-    }
-    let classifier = |model: &Model| matches!(model.content, Content::Classify(_));
-    if classifier(model) || reference.is_some_and(classifier) {
-        return Err(Error::Task {
-            field: "model",
-            problem: "a classifier comes from several sketches; `compressive score MODEL DATA --labels COLUMN` measures it on rows".into(),
-        });
-    }
-    if matches!(model.content, Content::Pca { .. })
-        || reference.is_some_and(|m| matches!(m.content, Content::Pca { .. }))
-    {
-        return Err(Error::Task {
-            field: "model",
-            problem: "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact".into(),
-        });
+    for model in [Some(model), reference].into_iter().flatten() {
+        if let Some(problem) = undiagnosed(&model.content) {
+            return Err(Error::Task { field: "model", problem: problem.into() });
+        }
     }
     let target = Target::new(operator, moments)?;
     let fresh = match reference {
@@ -115,6 +99,22 @@ pub fn diagnose(
     diagnosis.verdict = verdict(&diagnosis);
     diagnosis.advice = advice(&diagnosis, &target, model);
     Ok(diagnosis)
+}
+
+/// Why a kind of model is not diagnosed, and what to do instead.
+fn undiagnosed(content: &Content) -> Option<&'static str> {
+    match content {
+        Content::Generator(_) => Some(
+            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others",
+        ),
+        Content::Classify(_) => Some(
+            "a classifier comes from several sketches; `compressive score MODEL DATA --labels COLUMN` measures it on rows",
+        ),
+        Content::Pca { .. } => Some(
+            "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact",
+        ),
+        _ => None,
+    }
 }
 
 fn verdict(d: &Diagnosis) -> Verdict {
