@@ -3,6 +3,9 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use arrow_array::RecordBatchReader;
+
+use crate::batches;
 use crate::chunk::{DataSource, RowReader};
 use crate::error::{Error, Result};
 use crate::inputs;
@@ -45,6 +48,30 @@ impl Dataset {
     /// As [`Dataset::open`].
     pub fn from_reader(name: &str, reader: Box<dyn Read + Send>, options: &ReadOptions) -> Result<Dataset> {
         Dataset::new(vec![open::open_stream(name, reader, options)?], options)
+    }
+
+    /// Takes Arrow record batches, which are read once; `name` stands for them in messages.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn from_batches(
+        name: &str,
+        batches: Box<dyn RecordBatchReader + Send>,
+        options: &ReadOptions,
+    ) -> Result<Dataset> {
+        Dataset::new(vec![batches::open_stream(name, batches)], options)
+    }
+
+    /// Takes the Arrow record batches of a table in memory, which are held and can be read and sampled any number of times.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn from_memory(
+        name: &str,
+        batches: Box<dyn RecordBatchReader + Send>,
+        options: &ReadOptions,
+    ) -> Result<Dataset> {
+        Dataset::new(vec![batches::open_memory(name, batches)?], options)
     }
 
     fn new(opened: Vec<Opened>, options: &ReadOptions) -> Result<Dataset> {

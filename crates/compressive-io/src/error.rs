@@ -280,6 +280,14 @@ pub enum Error {
         /// The first input.
         path: String,
     },
+    /// The program that hands over the rows failed.
+    #[error("{path} broke off: {reason}")]
+    BrokenStream {
+        /// Name of the stream.
+        path: String,
+        /// The producer's own reason.
+        reason: String,
+    },
     /// A stream can be read once only.
     #[error("{path} was read already: a stream gives its rows once; save it to a file to read it again")]
     StreamConsumed {

@@ -1,7 +1,7 @@
 //! Reading tables of any size, and sketching them on all processors.
 //!
 //! [`Dataset::open`] takes files, globs, directories or standard input in CSV, Parquet, npy or Arrow format and finds the
-//! numeric columns; [`Dataset::pilot`] samples rows to design a spec from; [`sketch_dataset`] sums every row into one
+//! numeric columns, and [`Dataset::from_batches`] those of Arrow record batches; [`Dataset::pilot`] samples rows to design a spec from; [`sketch_dataset`] sums every row into one
 //! sketch per group. Memory does not grow with the number of rows, and the result has the same bytes whatever the
 //! format, the chunk size and the number of threads.
 //!
@@ -17,6 +17,7 @@ mod arrow_ipc;
 mod arrow_message;
 mod arrow_stream;
 mod atomic;
+mod batches;
 mod chunk;
 mod columnar;
 mod csv;

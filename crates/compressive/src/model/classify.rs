@@ -212,6 +212,15 @@ impl ClassPredictor {
     /// # Errors
     /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite.
     pub fn classify(&self, rows: RowsRef<'_>) -> Result<Vec<u32>> {
+        let scores = self.scores(rows)?;
+        Ok(scores.chunks_exact(self.n_classes()).map(|row| largest(row.iter().copied())).collect())
+    }
+
+    /// The score of each class for each row, n rows of K, of which the largest wins: for mixtures $\ln p_k + \ln f_k(x)$, else a number without a unit.
+    ///
+    /// # Errors
+    /// As [`classify`](ClassPredictor::classify).
+    pub fn scores(&self, rows: RowsRef<'_>) -> Result<Vec<f64>> {
         let values: Vec<f64> = match rows {
             RowsRef::F32(values) => values.iter().map(|x| f64::from(*x)).collect(),
             RowsRef::F64(values) => values.to_vec(),
@@ -226,14 +235,13 @@ impl ClassPredictor {
         }
         match &self.engine {
             Engine::Linear { operator, directions, offsets } => {
-                let mut labels = Vec::with_capacity(values.len() / d);
+                let mut scores = Vec::with_capacity(values.len() / d * directions.len());
                 for block in values.chunks(BLOCK * d) {
-                    let features = features(operator, block);
-                    let score =
-                        |phi: &[f64]| largest(directions.iter().zip(offsets).map(|(w, b)| dot(w, phi) + b));
-                    labels.extend(features.chunks_exact(operator.sketch_len()).map(score));
+                    for phi in features(operator, block).chunks_exact(operator.sketch_len()) {
+                        scores.extend(directions.iter().zip(offsets).map(|(w, b)| dot(w, phi) + b));
+                    }
                 }
-                Ok(labels)
+                Ok(scores)
             }
             Engine::Bayes { predictors, log_priors } => {
                 let wanted = Wanted { log_densities: true, ..Wanted::default() };
@@ -243,10 +251,19 @@ impl ClassPredictor {
                     predictor.measure(RowsRef::F64(&values), wanted, &mut scores)?;
                     all.push(scores.log_densities);
                 }
-                let score = |row: usize, k: usize| log_priors[k] + all[k][row];
-                let n_rows = values.len() / d;
-                Ok((0..n_rows).map(|row| largest((0..all.len()).map(|k| score(row, k)))).collect())
+                let row = |i: usize| {
+                    log_priors.iter().zip(&all).map(move |(prior, densities)| prior + densities[i])
+                };
+                Ok((0..values.len() / d).flat_map(row).collect())
             }
+        }
+    }
+
+    /// Number of classes, K.
+    pub fn n_classes(&self) -> usize {
+        match &self.engine {
+            Engine::Linear { offsets, .. } => offsets.len(),
+            Engine::Bayes { log_priors, .. } => log_priors.len(),
         }
     }
 }

@@ -1,0 +1,400 @@
+"""The verbs: design, sketch, compare, privatize, fit."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._data import Data, bounds_of, source
+from ._native import Comparison, Model, PrivateSketch, Sketch, SketchSpec
+from ._progress import progress_of
+
+Progress = bool | Callable[[int], object] | None
+
+PILOT_ROWS = 10_000
+AUTO_MOST = 20
+
+_PER_COMPONENT = {
+    "kmeans": lambda d: d,
+    "kmedians": lambda d: d,
+    "gmm": lambda d: 2 * d + 1,
+    "stable": lambda d: 2 * d + 2,
+}
+
+
+def wanted(
+    *,
+    task: str,
+    k: int,
+    size: int | None = None,
+    law: str | None = None,
+    scale: float | str | None = None,
+    feature: str | None = None,
+    image: tuple[int, int, int] | None = None,
+    complex: bool = False,
+    dither: bool | None = None,
+    whiten: bool | None = None,
+    scaling: str | None = None,
+    structured: bool | None = None,
+    bounds: tuple[list[float], list[float]] | None = None,
+    seed: int = 0,
+) -> _native.Wanted:
+    """What is asked of a recipe, with the command line's defaults."""
+    if whiten is None:
+        whiten = False
+    return {
+        "task": task,
+        "k": k,
+        "size": size,
+        "law": law,
+        "scale": None if scale is None else str(scale),
+        "feature": feature,
+        "image": image,
+        "complex": complex,
+        "dither": dither,
+        "whiten": whiten,
+        "scaling": scaling or "auto",
+        "structured": structured,
+        "bounds": bounds,
+        "seed": seed,
+    }
+
+
+def design(
+    data: Data,
+    k: int = 10,
+    *,
+    task: str = "kmeans",
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    bounds: Any = None,
+    private: float | None = None,
+    pilot: int = PILOT_ROWS,
+    seed: int = 0,
+    threads: int = 0,
+    skip_bad_rows: bool = False,
+    **recipe: Any,
+) -> SketchSpec:
+    """Chooses a recipe for a table from a sample of its rows.
+
+    Parameters
+    ----------
+    data : table
+        Array of shape (n, d), frame, Arrow stream, pyarrow dataset, or path(s) of files.
+    k : int
+        Number of clusters or components that the sketch should carry.
+    task : {"kmeans", "gmm", "pca", "kmedians", "stable", "generate", "classify"}
+        Sets the size and the feature.
+    columns, exclude : sequence of str
+        The columns to use, or not to use; by default all numeric ones.
+    bounds : (low, high) or {column: (low, high)}, optional
+        The data box, instead of the sample's range.
+    private : float, optional
+        Choose the recipe for a private release: from `bounds` and a private look at all rows that costs this part of
+        the budget; with 0 without any look. Sketches made with it have exact sums until `privatize`.
+    pilot : int
+        Rows sampled.
+    seed : int
+        Seed of the sample and the frequencies.
+    **recipe
+        `size`, `law`, `scale`, `feature`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as the
+        flags of ``compressive design``.
+
+    Returns
+    -------
+    SketchSpec
+    """
+    rows = source(data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows)
+    box = bounds_of(bounds, rows.columns)
+    asked = wanted(task=task, k=k, bounds=box, seed=seed, **recipe)
+    if private is None:
+        sample, _ = rows.pilot(max(pilot, 2), seed)
+        return _native.design(sample, rows.columns, asked)
+    if box is None:
+        raise ValueError("private recipes need bounds=(low, high): the range of the rows would reveal some of them")
+    return private_recipe(rows, asked, private, threads)
+
+
+def private_recipe(rows: _native.Source, asked: _native.Wanted, cost: float, threads: int) -> SketchSpec:
+    """The recipe for declared bounds, after a private look at the rows that costs `cost`."""
+    if cost < 0:
+        raise ValueError(f"private={cost}: give a part of the privacy budget, or 0 to not look at the rows")
+    if cost == 0:
+        return _native.private_design(rows.columns, asked)
+    spec = _native.private_pilot_spec(rows.columns, asked)
+    sums = Sketch(spec)
+    sums.add_source(rows, threads)
+    look = _native.privatize(sums, cost, 0.0, "add-remove", None, 1, False)
+    return _native.private_design(rows.columns, asked, look)
+
+
+@overload
+def sketch(
+    data: Data,
+    spec: SketchSpec | None = ...,
+    *,
+    by: None = ...,
+    columns: Sequence[str] | None = ...,
+    exclude: Sequence[str] = ...,
+    weights: npt.ArrayLike | str | None = ...,
+    skip_bad_rows: bool = ...,
+    max_groups: int = ...,
+    threads: int = ...,
+    progress: Progress = ...,
+    **recipe: Any,
+) -> Sketch: ...
+@overload
+def sketch(
+    data: Data,
+    spec: SketchSpec | None = ...,
+    *,
+    by: npt.ArrayLike | str,
+    columns: Sequence[str] | None = ...,
+    exclude: Sequence[str] = ...,
+    weights: npt.ArrayLike | str | None = ...,
+    skip_bad_rows: bool = ...,
+    max_groups: int = ...,
+    threads: int = ...,
+    progress: Progress = ...,
+    **recipe: Any,
+) -> dict[str, Sketch]: ...
+def sketch(
+    data: Data,
+    spec: SketchSpec | None = None,
+    *,
+    by: npt.ArrayLike | str | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    weights: npt.ArrayLike | str | None = None,
+    skip_bad_rows: bool = False,
+    max_groups: int = 1000,
+    threads: int = 0,
+    progress: Progress = None,
+    **recipe: Any,
+) -> Sketch | dict[str, Sketch]:
+    """Sums the features of all rows of a table, in one pass, on all cores.
+
+    Parameters
+    ----------
+    data : table
+        As in `design`.
+    spec : SketchSpec, optional
+        The recipe; without one it is chosen as `design` does, with the arguments in `recipe` (`k`, `task`, ...).
+    by : str or array of n labels, optional
+        Makes one sketch for each distinct value of this column.
+    weights : str or array of n numbers, optional
+        Counts each row this many times.
+    skip_bad_rows : bool
+        Leave out rows with missing values instead of failing at the first.
+    progress : bool or callable, optional
+        True shows a bar if `tqdm` is installed; a callable gets the number of rows done.
+
+    Returns
+    -------
+    Sketch, or with `by` a dict of Sketch
+    """
+    if spec is not None:
+        if recipe:
+            raise TypeError(f"{', '.join(recipe)}: the recipe is given by spec")
+        if columns is not None and list(columns) != spec.columns:
+            raise ValueError(f"columns {list(columns)} are not those of the spec, {spec.columns}; leave them out")
+        columns = spec.columns
+    rows = source(data, columns, exclude=exclude, weights=weights, by=by, skip_bad_rows=skip_bad_rows)
+    if spec is None:
+        spec = _design_on(rows, **recipe)
+    with progress_of(progress, rows.n_rows) as tell:
+        sketches, _, _ = rows.sketch(spec, threads, max_groups, tell)
+    return sketches if by is not None else sketches[""]
+
+
+def _design_on(
+    rows: _native.Source, k: int = 10, task: str = "kmeans", seed: int = 0, bounds: Any = None, **recipe: Any
+) -> SketchSpec:
+    sample, _ = rows.pilot(PILOT_ROWS, seed)
+    box = bounds_of(bounds, rows.columns)
+    return _native.design(sample, rows.columns, wanted(task=task, k=k, seed=seed, bounds=box, **recipe))
+
+
+def load(path: str | os.PathLike[str]) -> Sketch | PrivateSketch:
+    """Reads a sketch file of either kind."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return _native.read(data)
+    except _native.CompressiveError as error:
+        raise _native.CompressiveError(f"{os.fspath(path)}: {error}") from None
+
+
+def compare(a: Sketch, b: Sketch) -> Comparison:
+    """Tells whether two sketches of one recipe come from the same distribution.
+
+    Returns
+    -------
+    dict
+        `distance`, `distance_expected` (from sampling alone), `mmd_squared` with its `standard_error`, `p_value` of no
+        difference, and the `rows` of both.
+    """
+    return _native.compare(a, b)
+
+
+def privatize(
+    sketch: Sketch,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    neighbours: Literal["add-remove", "replace"] = "add-remove",
+    split: float | None = None,
+    rows_per_person: int = 1,
+    public_spec: bool = False,
+) -> PrivateSketch:
+    """Adds the noise of differential privacy to a sketch, from the operating system's generator.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget, what the recipe has cost included; with `delta` 0 the noise is Laplacian, else Gaussian.
+    neighbours : {"add-remove", "replace"}
+        One row more or less, or one row with other values (the number of rows is then public).
+    split : float, optional
+        Share of epsilon for the sums; the rest is for the number of rows.
+    rows_per_person : int
+        Most rows that one person has in the table.
+    public_spec : bool
+        Declares that the recipe was made without these rows.
+    """
+    return _native.privatize(sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec)
+
+
+def search(*, decoder: str = "auto", restarts: int | None = None, seed: int = 0, threads: int = 0) -> _native.Search:
+    """How a model is searched for."""
+    return {"decoder": decoder, "restarts": restarts, "seed": seed, "threads": threads}
+
+
+def _range(k: int | tuple[int, int] | Literal["auto"], task: str, spec: SketchSpec) -> tuple[int, int]:
+    if k == "auto":
+        carried = spec.size // (3 * _PER_COMPONENT[task](spec.dim))
+        return 1, max(1, min(AUTO_MOST, carried))
+    if isinstance(k, tuple):
+        return k
+    return int(k), int(k)
+
+
+def _fit(
+    sketch: Sketch | PrivateSketch,
+    task: str,
+    k: int | tuple[int, int] | Literal["auto"],
+    covariance: str | npt.ArrayLike = "diag",
+    **options: Any,
+) -> Model:
+    model, _ = fit_with_candidates(sketch, task, k, covariance, **options)
+    return model
+
+
+def fit_with_candidates(
+    sketch: Sketch | PrivateSketch,
+    task: str,
+    k: int | tuple[int, int] | Literal["auto"],
+    covariance: str | npt.ArrayLike = "diag",
+    **options: Any,
+) -> tuple[Model, list[dict[str, float]]]:
+    """A model, and the objective of every number of components that was tried."""
+    known = None
+    kind = "known"
+    if isinstance(covariance, str):
+        kind = covariance
+    else:
+        known = np.asarray(covariance, dtype=np.float64).tolist()
+    span = _range(k, task, sketch.spec)
+    model, candidates = _native.learn(sketch, task, span, kind, known, search(**options))
+    return model, json.loads(candidates)
+
+
+def fit_kmeans(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Literal["auto"], **options: Any) -> Model:
+    """Centres of k clusters, from a sketch alone.
+
+    Parameters
+    ----------
+    sketch : Sketch or PrivateSketch
+    k : int, (low, high) or "auto"
+        A range is searched for the fewest clusters that explain the sketch.
+    **options
+        `decoder`, `restarts`, `seed`, `threads`: as the flags of ``compressive fit``.
+
+    Returns
+    -------
+    Model
+        `model.parameters` has `centers`, ndarray of shape (k, d), and `weights`, of shape (k,).
+    """
+    return _fit(sketch, "kmeans", k, **options)
+
+
+def fit_kmedians(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Literal["auto"], **options: Any) -> Model:
+    """k centres of least sum of distances; see `fit_kmeans`."""
+    return _fit(sketch, "kmedians", k, **options)
+
+
+def fit_gmm(
+    sketch: Sketch | PrivateSketch,
+    k: int | tuple[int, int] | Literal["auto"],
+    covariance: Literal["iso", "diag", "full"] | npt.ArrayLike = "diag",
+    **options: Any,
+) -> Model:
+    """A mixture of k Gaussians; see `fit_kmeans`.
+
+    `covariance` is the kind of covariance, or a known matrix of shape (d, d) in the data's units. `model.parameters`
+    has `weights` of shape (k,), `means` of shape (k, d), and `covariances` of shape (k, d) or (k, d, d).
+    """
+    return _fit(sketch, "gmm", k, covariance, **options)
+
+
+def fit_stable(
+    sketch: Sketch | PrivateSketch,
+    k: int | tuple[int, int] | Literal["auto"],
+    covariance: Literal["iso", "diag"] = "diag",
+    **options: Any,
+) -> Model:
+    """A mixture of k alpha-stable laws; see `fit_kmeans`.
+
+    `model.parameters` has `weights` and `alpha` of shape (k,), `locations` and `scales` of shape (k, d).
+    """
+    return _fit(sketch, "stable", k, covariance, **options)
+
+
+def fit_pca(sketch: Sketch | PrivateSketch, k: int, **options: Any) -> Model:
+    """k principal components, from a sketch made for `task="pca"`.
+
+    `model.parameters` has `mean` of shape (d,), `components` of shape (k, d), `explained_variance` of shape (k,),
+    `noise_variance` and `total_variance`.
+    """
+    return _fit(sketch, "pca", k, **options)
+
+
+def fit_classifier(
+    sketches: Mapping[str, Sketch] | Mapping[str, PrivateSketch],
+    *,
+    method: Literal["mixture", "nearest", "centred", "correlation"] | None = None,
+    uniform_priors: bool = False,
+    k: int | tuple[int, int] | None = None,
+    **options: Any,
+) -> Model:
+    """A classifier from one sketch for each class; see `sketch` with `by`.
+
+    Parameters
+    ----------
+    sketches : dict of Sketch
+        By label.
+    method : {"mixture", "nearest", "centred", "correlation"}, optional
+        By default a mixture for each class and Bayes' rule; for images the centred class means.
+    uniform_priors : bool
+        Equal priors instead of the classes' shares of the rows.
+    k : int or (low, high), optional
+        Components of each class's mixture; by default one.
+    """
+    span = (k, k) if isinstance(k, int) else k
+    return _native.classify(dict(sketches), method, uniform_priors, span, search(**options))  # type: ignore[arg-type]

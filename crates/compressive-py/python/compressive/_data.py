@@ -1,0 +1,224 @@
+"""From what users hold (arrays, frames, streams, files) to a `Source` of rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ._native import Source
+
+Data: TypeAlias = Any
+"""A table: array of shape (n, d), frame, anything with ``__arrow_c_stream__``, pyarrow dataset, or path(s) of files."""
+
+# Tables in memory can be read and sampled any number of times; any other Arrow stream is taken to give its rows once.
+_IN_MEMORY = {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")}
+
+
+def default_names(dim: int) -> list[str]:
+    """Names of the columns of an array, as the command line gives them to npy files."""
+    return [f"x{i}" for i in range(dim)]
+
+
+def source(
+    data: Data,
+    columns: Sequence[str] | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    weights: npt.ArrayLike | str | None = None,
+    by: npt.ArrayLike | str | None = None,
+    skip_bad_rows: bool = False,
+) -> Source:
+    """Makes a `Source`; for tables with names `columns` chooses, for arrays it names the columns.
+
+    `weights` and `by` are names of columns or, with an array, one value for each row.
+    """
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, str | os.PathLike) or _is_paths(data):
+        paths = [data] if isinstance(data, str | os.PathLike) else list(data)
+        names = [os.fspath(path) for path in paths]
+        return Source.from_paths(names, columns, list(exclude), _name(by), _name(weights), skip_bad_rows)
+    if hasattr(data, "scanner"):
+        needed = None if columns is None else [*columns, *(c for c in (_name(by), _name(weights)) if c)]
+        # Each column once: the by column may be a feature, too.
+        scanner = data.scanner(columns=None if needed is None else list(dict.fromkeys(needed)))
+        return _from_arrow(scanner.to_reader(), "the dataset", False, columns, exclude, by, weights, skip_bad_rows)
+    if hasattr(data, "__arrow_c_stream__") and not (_is(data, "pandas") and not _has_pyarrow()):
+        kind = type(data)
+        in_memory = (kind.__module__.split(".")[0], kind.__name__) in _IN_MEMORY
+        if _is(data, "pandas"):
+            data = _plain_frame(data, columns)
+        stream = data
+        name = "the table" if in_memory else "the stream"
+        return _from_arrow(stream, name, in_memory, columns, exclude, by, weights, skip_bad_rows)
+    return _from_array(data, columns, exclude, weights, by, skip_bad_rows)
+
+
+def _name(column: Any) -> str | None:
+    if column is None or isinstance(column, str):
+        return column
+    raise TypeError(
+        "by and weights of a table with named columns are column names; arrays of values go with numpy arrays"
+    )
+
+
+def _is_paths(data: Any) -> bool:
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(p, str | os.PathLike) for p in data)
+
+
+def _is(data: Any, package: str) -> bool:
+    return type(data).__module__.split(".")[0] == package
+
+
+def _has_pyarrow() -> bool:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _plain_frame(frame: Any, columns: Sequence[str] | None) -> Any:
+    """The frame without its index, whose names are no columns of the table, and with names that are text."""
+    if any(not isinstance(name, str) for name in frame.columns):
+        frame = frame.rename(columns=str)
+    return frame.reset_index(drop=True)
+
+
+def _from_arrow(
+    stream: Any,
+    name: str,
+    in_memory: bool,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    by: Any,
+    weights: Any,
+    skip_bad_rows: bool,
+) -> Source:
+    return Source.from_arrow(stream, name, in_memory, columns, list(exclude), _name(by), _name(weights), skip_bad_rows)
+
+
+def _from_array(
+    data: Any,
+    columns: Sequence[str] | None,
+    exclude: Sequence[str],
+    weights: Any,
+    by: Any,
+    skip_bad_rows: bool,
+) -> Source:
+    frame_columns = getattr(data, "columns", None)
+    if frame_columns is not None and columns is not None:
+        data = data[list(columns)]
+    values = as_matrix(data)
+    if columns is None:
+        columns = [str(name) for name in frame_columns] if frame_columns is not None else default_names(values.shape[1])
+    if len(columns) != values.shape[1]:
+        raise ValueError(f"the array has {values.shape[1]} columns, and {len(columns)} are expected: {list(columns)}")
+    if exclude:
+        kept = [i for i, name in enumerate(columns) if name not in set(exclude)]
+        values, columns = values[:, kept], [columns[i] for i in kept]
+    if isinstance(weights, str) or isinstance(by, str):
+        raise TypeError("an array has no named columns: give by and weights as one value for each row")
+    weight_values = None if weights is None else as_weights(weights, len(values))
+    codes, names = (None, None) if by is None else as_groups(by)
+    if skip_bad_rows:
+        good = np.isfinite(values).all(axis=1)
+        if weight_values is not None:
+            good &= np.isfinite(weight_values)
+        if not good.all():
+            values = values[good]
+            weight_values = None if weight_values is None else weight_values[good]
+            codes = None if codes is None else codes[good]
+    return Source.from_array(values, list(columns), weight_values, codes, names)
+
+
+def as_matrix(data: Any) -> npt.NDArray[Any]:
+    """An array of shape (n, d) of float32 or float64; an array that is one already is not copied."""
+    values = np.asarray(data)
+    if values.ndim != 2:
+        raise ValueError(f"a table has two dimensions, and this array has {values.ndim}: reshape it to (rows, columns)")
+    native = values.dtype.isnative and values.dtype in (np.float32, np.float64)
+    if not native:
+        if values.dtype.kind not in "fiub":
+            try:
+                values = values.astype(np.float64) if values.dtype.kind == "O" else values
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"the table has values that are not numbers: {error}") from None
+            if values.dtype.kind != "f":
+                raise ValueError(f"the table's values are of type {values.dtype}, and must be real numbers")
+        values = values.astype(np.float64, copy=False)
+    if not values.flags.aligned:
+        values = values.copy()
+    return values
+
+
+def as_weights(weights: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.float64]:
+    """One weight for each row, C-ordered."""
+    values = np.ascontiguousarray(weights, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(n_rows, float(values))
+    if values.shape != (n_rows,):
+        raise ValueError(f"weights has shape {values.shape}, and there are {n_rows} rows")
+    return values
+
+
+def as_groups(by: npt.ArrayLike) -> tuple[npt.NDArray[np.uint32], list[str]]:
+    """Group numbers of the rows, and the names of the groups."""
+    names, codes = np.unique(np.asarray(by), return_inverse=True)
+    return codes.reshape(-1).astype(np.uint32), [group_name(name) for name in names]
+
+
+def group_name(value: Any) -> str:
+    """Name of a group as the command line writes it: whole numbers without a point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    return str(value.item() if isinstance(value, np.generic) else value)
+
+
+def parameters(text: str) -> dict[str, Any]:
+    """The numbers in a model's JSON as arrays."""
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, list) and value and not isinstance(value[0], str | dict):
+            return np.asarray(value, dtype=np.float64)
+        return value
+
+    skipped = {"format", "origin", "columns", "task", "k"}
+    return {key: convert(value) for key, value in json.loads(text).items() if key not in skipped}
+
+
+def bounds_of(bounds: Any, columns: Sequence[str]) -> tuple[list[float], list[float]] | None:
+    """The data box as (low, high), each of d numbers.
+
+    `bounds` is ``(low, high)`` with numbers or sequences of d numbers, as in diffprivlib, or a dict of
+    ``{column: (low, high)}``.
+    """
+    if bounds is None:
+        return None
+    if isinstance(bounds, dict):
+        missing = [name for name in columns if name not in bounds]
+        if missing:
+            raise ValueError(f"bounds are missing for {', '.join(missing)}")
+        pairs = [bounds[name] for name in columns]
+        return [float(low) for low, _ in pairs], [float(high) for _, high in pairs]
+    low, high = bounds
+    return _broadcast(low, len(columns)), _broadcast(high, len(columns))
+
+
+def _broadcast(end: Any, dim: int) -> list[float]:
+    values = np.asarray(end, dtype=np.float64)
+    if values.ndim > 1 or (values.ndim == 1 and len(values) != dim):
+        raise ValueError(f"bounds of shape {values.shape} do not fit {dim} columns")
+    return [float(x) for x in np.broadcast_to(values, (dim,))]
+
+
+def as_list(text: str | Iterable[str]) -> list[str]:
+    """A single name or several, as a list."""
+    return [text] if isinstance(text, str) else list(text)

@@ -1,0 +1,42 @@
+//! The Python module `compressive._native`: what the package `compressive` is built on.
+//!
+//! A [`source::Source`] is a table (numpy array, Arrow stream, files); [`sketch`] sums its rows, [`learn`] learns from the sums, and [`model`] applies models to
+//! tables. Everything here takes plain arguments; defaults, conveniences and scikit-learn's conventions are in Python.
+//!
+//! Long work runs without the interpreter's lock, on all processors, and stops at Ctrl-C.
+
+mod array;
+mod design;
+mod error;
+mod learn;
+mod model;
+mod pass;
+mod private;
+mod sketch;
+mod source;
+mod spec;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("CompressiveError", module.py().get_type::<error::CompressiveError>())?;
+    module.add_class::<spec::SketchSpec>()?;
+    module.add_class::<sketch::Sketch>()?;
+    module.add_class::<private::PrivateSketch>()?;
+    module.add_class::<source::Source>()?;
+    module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(design::design, module)?)?;
+    module.add_function(wrap_pyfunction!(design::private_pilot_spec, module)?)?;
+    module.add_function(wrap_pyfunction!(design::private_design, module)?)?;
+    module.add_function(wrap_pyfunction!(sketch::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(sketch::read, module)?)?;
+    module.add_function(wrap_pyfunction!(private::privatize, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::classify, module)?)?;
+    module.add_function(wrap_pyfunction!(learn::choose_method, module)?)?;
+    compressive_io::hide_decoder_panics();
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! Models, and tables under them.
+
+use compressive::model::{ClassPredictor, Content, Model as CoreModel, Predictor, Projector, Scores, Wanted};
+use compressive_io::write_atomic;
+use numpy::PyArray2;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::error;
+use crate::source::{Source, source_of};
+use crate::table::table;
+
+/// What was learned, in the units of the data.
+#[pyclass(frozen, module = "compressive", eq)]
+#[derive(PartialEq)]
+pub struct Model {
+    core: CoreModel,
+}
+
+impl Model {
+    pub fn new(core: CoreModel) -> Model {
+        Model { core }
+    }
+
+    fn predictor(&self) -> PyResult<Predictor> {
+        self.core.predictor().map_err(error::core)
+    }
+
+    fn class_predictor(&self) -> PyResult<ClassPredictor> {
+        match &self.core.content {
+            Content::Classify(classifier) => classifier.predictor(&self.core.columns).map_err(error::core),
+            _ => Err(error::CompressiveError::new_err("this model is no classifier")),
+        }
+    }
+
+    /// One of the numbers that a mixture or centres give to rows.
+    fn measured<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+        wanted: Wanted,
+        width: usize,
+        pick: impl Fn(Scores) -> Vec<f64> + Sync + Send,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let predictor = self.predictor()?;
+        table(py, source, threads, self.core.dim(), width, |rows| {
+            let mut scores = Scores::default();
+            predictor.measure(rows, wanted, &mut scores)?;
+            Ok(pick(scores))
+        })
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model from its JSON text.
+    #[classmethod]
+    fn from_json(_: &Bound<'_, PyType>, text: &str) -> PyResult<Model> {
+        Ok(Model { core: CoreModel::from_json(text).map_err(error::core)? })
+    }
+
+    /// The model as JSON: the same text as the command line's `fit -o MODEL` writes.
+    fn to_json(&self) -> String {
+        self.core.to_json()
+    }
+
+    /// Writes the JSON file, whole or not at all.
+    fn save(&self, path: std::path::PathBuf) -> PyResult<()> {
+        write_atomic(&path, format!("{}\n", self.core.to_json()).as_bytes()).map_err(error::io)
+    }
+
+    /// Name of the task it was learned for.
+    #[getter]
+    fn task(&self) -> &'static str {
+        self.core.task()
+    }
+
+    /// Number of components or classes.
+    #[getter]
+    fn k(&self) -> usize {
+        self.core.k
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.core.columns.clone()
+    }
+
+    /// The learned numbers by name, as ndarrays; what there is depends on the task, see `compressive.fit_kmeans` and its siblings.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("compressive._data")?.call_method1("parameters", (self.core.to_json(),))
+    }
+
+    /// The component or class of each row of a table, ndarray of shape (n,): numbers, or for classifiers labels.
+    #[pyo3(signature = (data, threads=0))]
+    fn predict<'py>(&self, data: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+        let py = data.py();
+        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        let labels = self.labels(py, &source.borrow(), threads)?.call_method1("ravel", ())?;
+        match &self.core.content {
+            Content::Classify(classifier) => {
+                let names = py.import("numpy")?.call_method1("array", (classifier.classes.clone(),))?;
+                names.get_item(labels)
+            }
+            _ => Ok(labels),
+        }
+    }
+
+    /// Probability of each component given each row of a table, ndarray of shape (n, k); of mixtures.
+    #[pyo3(signature = (data, threads=0))]
+    fn predict_proba<'py>(
+        &self,
+        data: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        self.responsibilities(data.py(), &source.borrow(), threads)
+    }
+
+    /// Coordinates of each row of a table along the principal components, ndarray of shape (n, k).
+    #[pyo3(signature = (data, threads=0))]
+    fn transform<'py>(
+        &self,
+        data: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        self.project(data.py(), &source.borrow(), threads)
+    }
+
+    /// The component or class of each row, ndarray of shape (n, 1).
+    #[pyo3(signature = (source, threads=0))]
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<i32>>> {
+        let dim = self.core.dim();
+        if matches!(self.core.content, Content::Classify(_)) {
+            let predictor = self.class_predictor()?;
+            return table(py, source, threads, dim, 1, |rows| {
+                Ok(predictor.classify(rows)?.into_iter().map(|label| label as i32).collect())
+            });
+        }
+        let predictor = self.predictor()?;
+        table(py, source, threads, dim, 1, |rows| {
+            let mut scores = Scores::default();
+            predictor.measure(rows, Wanted::default(), &mut scores)?;
+            Ok(scores.labels.into_iter().map(|label| label as i32).collect())
+        })
+    }
+
+    /// Squared distance of each row to the nearest centre or mean, ndarray of shape (n, 1).
+    #[pyo3(signature = (source, threads=0))]
+    fn squared_distances<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let wanted = Wanted { distances: true, ..Wanted::default() };
+        self.measured(py, source, threads, wanted, 1, |scores| scores.distances)
+    }
+
+    /// Log-density of each row, ndarray of shape (n, 1).
+    #[pyo3(signature = (source, threads=0))]
+    fn log_densities<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let wanted = Wanted { log_densities: true, ..Wanted::default() };
+        self.measured(py, source, threads, wanted, 1, |scores| scores.log_densities)
+    }
+
+    /// Probability of each component given each row, ndarray of shape (n, k).
+    #[pyo3(signature = (source, threads=0))]
+    fn responsibilities<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let wanted = Wanted { responsibilities: true, ..Wanted::default() };
+        self.measured(py, source, threads, wanted, self.core.k, |scores| scores.responsibilities)
+    }
+
+    /// The score of each class for each row, ndarray of shape (n, k): log-probabilities up to a constant a row for mixtures.
+    #[pyo3(signature = (source, threads=0))]
+    fn class_scores<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let predictor = self.class_predictor()?;
+        table(py, source, threads, self.core.dim(), self.core.k, |rows| predictor.scores(rows))
+    }
+
+    /// Coordinates of each row along the principal components, ndarray of shape (n, k).
+    #[pyo3(signature = (source, threads=0))]
+    fn project<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let projector: Projector = self.core.projector().map_err(error::core)?;
+        table(py, source, threads, self.core.dim(), self.core.k, |rows| {
+            let mut out = Vec::new();
+            projector.project(rows, &mut out)?;
+            Ok(out)
+        })
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
+        let from_json = slf.get_type().getattr("from_json")?;
+        Ok((from_json.unbind(), (slf.get().to_json(),)))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Model({}, k={}, {} columns)", self.core.task(), self.core.k, self.core.dim())
+    }
+}

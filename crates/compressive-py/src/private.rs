@@ -1,0 +1,144 @@
+//! Private releases.
+
+use std::sync::{Arc, OnceLock};
+
+use compressive::SketchOperator;
+use compressive::privacy::{Neighbours, PrivacyParams};
+use compressive_io::{OsEntropy, write_atomic};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::error;
+use crate::sketch::{Sketch, operator_of};
+use crate::spec::SketchSpec;
+
+/// A sketch with noise, which may be published. It adds to those of other holders (`a + b`), and is neither subtracted from nor noised again.
+#[pyclass(frozen, module = "compressive", eq)]
+pub struct PrivateSketch {
+    pub core: compressive::privacy::PrivateSketch,
+    operator: OnceLock<Arc<SketchOperator>>,
+}
+
+impl PartialEq for PrivateSketch {
+    fn eq(&self, other: &PrivateSketch) -> bool {
+        self.core == other.core
+    }
+}
+
+impl PrivateSketch {
+    pub fn from_core(core: compressive::privacy::PrivateSketch) -> PrivateSketch {
+        PrivateSketch { core, operator: OnceLock::new() }
+    }
+
+    pub fn operator(&self) -> PyResult<Arc<SketchOperator>> {
+        operator_of(&self.operator, || self.core.spec().clone())
+    }
+}
+
+#[pymethods]
+impl PrivateSketch {
+    fn __add__(&self, other: &PrivateSketch) -> PyResult<PrivateSketch> {
+        if self.core == other.core {
+            return Err(error::CompressiveError::new_err(
+                "the same release is given twice; a merge adds the rows of different holders",
+            ));
+        }
+        let mut sum = self.core.clone();
+        sum.merge(&other.core).map_err(error::core)?;
+        Ok(PrivateSketch::from_core(sum))
+    }
+
+    /// The recipe.
+    #[getter]
+    fn spec(&self) -> PyResult<SketchSpec> {
+        Ok(SketchSpec { operator: self.operator()? })
+    }
+
+    /// The noisy number of rows.
+    #[getter]
+    fn rows(&self) -> i64 {
+        self.core.rows()
+    }
+
+    /// Standard deviation of the noise on the number of rows.
+    #[getter]
+    fn rows_std(&self) -> f64 {
+        self.core.rows_std()
+    }
+
+    /// The noisy mean features, ndarray of shape (sketch_len,).
+    #[getter]
+    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.core.moments().mean)
+    }
+
+    /// Standard deviation of the noise on each entry of the mean.
+    #[getter]
+    fn noise_std(&self) -> f64 {
+        self.core.moments().noise_std
+    }
+
+    /// What was promised for each of the tables behind the sketch, as JSON.
+    #[getter]
+    fn releases_json(&self) -> PyResult<String> {
+        serde_json::to_string(self.core.releases()).map_err(|e| error::argument(e.to_string()))
+    }
+
+    /// The sketch as the bytes of its file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.core.to_bytes())
+    }
+
+    /// Reads a private sketch from the bytes of its file.
+    #[classmethod]
+    fn from_bytes(_: &Bound<'_, PyType>, data: &[u8]) -> PyResult<PrivateSketch> {
+        let core = compressive::privacy::PrivateSketch::from_bytes(data).map_err(error::core)?;
+        Ok(PrivateSketch::from_core(core))
+    }
+
+    /// Writes the file, whole or not at all.
+    fn save(&self, path: std::path::PathBuf) -> PyResult<()> {
+        write_atomic(&path, &self.core.to_bytes()).map_err(error::io)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Py<PyAny>, (Bound<'py, PyBytes>,))> {
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        Ok((from_bytes.unbind(), (slf.get().to_bytes(slf.py()),)))
+    }
+
+    fn __repr__(&self) -> String {
+        let epsilon: Vec<String> = self.core.releases().iter().map(|r| r.epsilon.to_string()).collect();
+        format!("PrivateSketch(about {} rows, epsilon {})", self.core.rows(), epsilon.join(", "))
+    }
+}
+
+/// Adds noise to a sketch, from the operating system's generator.
+#[pyfunction]
+#[pyo3(signature = (sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub fn privatize(
+    py: Python<'_>,
+    sketch: &Sketch,
+    epsilon: f64,
+    delta: f64,
+    neighbours: &str,
+    split: Option<f64>,
+    rows_per_person: u32,
+    public_spec: bool,
+) -> PyResult<PrivateSketch> {
+    let neighbours = match neighbours {
+        "add-remove" => Neighbours::AddRemove,
+        "replace" => Neighbours::Replace,
+        _ => return Err(error::argument("neighbours: \"add-remove\" or \"replace\"")),
+    };
+    if split.is_some() && neighbours == Neighbours::Replace {
+        return Err(error::argument(
+            "split goes with add-remove: under replace the number of rows is public",
+        ));
+    }
+    let params = PrivacyParams { epsilon, delta, neighbours, split, rows_per_person, public_spec };
+    let core = sketch.copy_core();
+    let private = py.detach(|| compressive::privacy::privatize(&core, &params, &mut OsEntropy));
+    Ok(PrivateSketch::from_core(private.map_err(error::core)?))
+}

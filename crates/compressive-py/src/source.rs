@@ -1,0 +1,373 @@
+//! A table from which rows are read: a numpy array, an Arrow stream or table, or files.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use compressive::{Sketch as CoreSketch, SketchOperator};
+use compressive_io::{Dataset, DriveOptions, Outcome, ReadOptions, sketch_dataset};
+use numpy::ndarray::ArrayView2;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use pyo3_arrow::PyRecordBatchReader;
+
+use crate::array::{self, Companions, Matrix};
+use crate::error;
+use crate::pass::{Watch, watched};
+use crate::sketch::Sketch;
+use crate::spec::SketchSpec;
+
+/// Sampled rows, and their groups.
+type PilotRows<'py> = (Bound<'py, PyArray2<f64>>, Option<Vec<String>>);
+
+/// A table from which rows are read.
+#[pyclass(frozen, module = "compressive._native")]
+pub struct Source {
+    kind: Kind,
+    columns: Vec<String>,
+    /// Columns that are not used, with the reason.
+    left_out: Vec<(String, String)>,
+}
+
+pub enum Kind {
+    Table(Mutex<Dataset>),
+    Array(Array),
+}
+
+/// A numpy array with what accompanies its rows.
+pub struct Array {
+    values: Values,
+    weights: Option<Py<PyArray1<f64>>>,
+    groups: Option<(Py<PyArray1<u32>>, Vec<String>)>,
+}
+
+enum Values {
+    F32(Py<PyArray2<f32>>),
+    F64(Py<PyArray2<f64>>),
+}
+
+/// A matrix that Python does not change while it is read.
+pub enum Borrowed<'py> {
+    F32(PyReadonlyArray2<'py, f32>),
+    F64(PyReadonlyArray2<'py, f64>),
+}
+
+impl Borrowed<'_> {
+    pub fn matrix(&self) -> Matrix<'_> {
+        match self {
+            Borrowed::F32(array) => Matrix::F32(array.as_array()),
+            Borrowed::F64(array) => Matrix::F64(array.as_array()),
+        }
+    }
+}
+
+fn busy(_: impl std::fmt::Display) -> PyErr {
+    error::CompressiveError::new_err("the array is being written to by another thread; try again after it")
+}
+
+impl Array {
+    pub fn borrow<'py>(&self, py: Python<'py>) -> PyResult<Borrowed<'py>> {
+        Ok(match &self.values {
+            Values::F32(array) => Borrowed::F32(array.bind(py).try_readonly().map_err(busy)?),
+            Values::F64(array) => Borrowed::F64(array.bind(py).try_readonly().map_err(busy)?),
+        })
+    }
+
+    fn n_rows(&self, py: Python<'_>) -> usize {
+        match &self.values {
+            Values::F32(array) => array.bind(py).shape()[0],
+            Values::F64(array) => array.bind(py).shape()[0],
+        }
+    }
+
+    fn sketch(
+        &self,
+        py: Python<'_>,
+        operator: &SketchOperator,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        columns: &[String],
+    ) -> PyResult<Outcome> {
+        let borrowed = self.borrow(py)?;
+        let matrix = borrowed.matrix();
+        if matrix.dim() != operator.dim() {
+            let error = compressive_io::Error::WrongWidth { expected: operator.dim(), found: matrix.dim() };
+            return Err(error::io(error));
+        }
+        let weights = self.weights.as_ref().map(|w| w.bind(py).try_readonly().map_err(busy)).transpose()?;
+        let codes = self.groups.as_ref().map(|(g, _)| g.bind(py).try_readonly().map_err(busy)).transpose()?;
+        let names = self.groups.as_ref().map(|(_, names)| names);
+        let companions = Companions {
+            weights: weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?,
+            groups: match (&codes, names) {
+                (Some(codes), Some(names)) => Some((codes.as_slice()?, names.len())),
+                _ => None,
+            },
+        };
+        let sketches = watched(py, progress, |watch| {
+            array::sketch(matrix, companions, operator, threads, watch).map_err(|e| named(e, columns))
+        })?;
+        let keys = names.map_or_else(|| vec![String::new()], Clone::clone);
+        let rows_read = matrix.n_rows() as u64;
+        let sketches: BTreeMap<String, CoreSketch> = keys.into_iter().zip(sketches).collect();
+        Ok(Outcome { sketches, rows_read, rows_skipped: 0 })
+    }
+}
+
+/// An error with the name of the column.
+pub fn named(error: compressive::Error, columns: &[String]) -> PyErr {
+    match error {
+        compressive::Error::NotFinite { row, column, value } => {
+            let name = columns.get(column).cloned().unwrap_or_default();
+            let what = if value.is_nan() { "NaN".to_owned() } else { value.to_string() };
+            error::CompressiveError::new_err(format!(
+                "Input X contains {what}: row {row}, column {column} ({name}), is not a finite number (NaN, inf); remove such rows or fill them"
+            ))
+        }
+        other => error::core(other),
+    }
+}
+
+impl Source {
+    fn table(dataset: Dataset) -> Source {
+        let columns = dataset.columns().to_vec();
+        let left_out = dataset.left_out().iter().filter(|left| !left.asked);
+        let left_out = left_out.map(|left| (left.name.clone(), left.reason.clone())).collect();
+        Source { kind: Kind::Table(Mutex::new(dataset)), columns, left_out }
+    }
+
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Sums all rows.
+    pub fn sketch_rows(
+        &self,
+        py: Python<'_>,
+        operator: &SketchOperator,
+        threads: usize,
+        max_groups: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Outcome> {
+        match &self.kind {
+            Kind::Array(array) => array.sketch(py, operator, threads, progress, &self.columns),
+            Kind::Table(dataset) => watched(py, progress, |watch| {
+                drive(watch, threads, max_groups, |options| {
+                    sketch_dataset(&mut lock(dataset), operator, options)
+                })
+            }),
+        }
+    }
+}
+
+pub fn lock(dataset: &Mutex<Dataset>) -> MutexGuard<'_, Dataset> {
+    dataset.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a pass whose watcher is told of its rows.
+pub fn drive<T>(
+    watch: &Watch,
+    threads: usize,
+    max_groups: usize,
+    pass: impl FnOnce(&DriveOptions<'_>) -> compressive_io::Result<T>,
+) -> PyResult<T> {
+    let progress = |p: compressive_io::Progress| {
+        watch.rows.store(p.rows, std::sync::atomic::Ordering::Relaxed);
+    };
+    let options =
+        DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&progress) };
+    pass(&options).map_err(error::io)
+}
+
+fn read_options(
+    columns: Option<Vec<String>>,
+    exclude: Vec<String>,
+    by: Option<String>,
+    weights: Option<String>,
+    skip_bad_rows: bool,
+) -> ReadOptions {
+    ReadOptions { columns, exclude, by, weights, skip_bad_rows, ..ReadOptions::default() }
+}
+
+#[pymethods]
+impl Source {
+    /// A C- or F-ordered array of shape (n, d), with a weight and a group number for each row.
+    #[classmethod]
+    #[pyo3(signature = (values, columns, weights=None, groups=None, group_names=None))]
+    fn from_array(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        columns: Vec<String>,
+        weights: Option<Py<PyArray1<f64>>>,
+        groups: Option<Py<PyArray1<u32>>>,
+        group_names: Option<Vec<String>>,
+    ) -> PyResult<Source> {
+        let values = if let Ok(array) = values.cast::<PyArray2<f32>>() {
+            Values::F32(array.clone().unbind())
+        } else {
+            Values::F64(values.cast::<PyArray2<f64>>()?.clone().unbind())
+        };
+        let array = Array { values, weights, groups: groups.zip(group_names) };
+        let n = array.n_rows(py);
+        let lengths = [
+            ("weights", array.weights.as_ref().map(|w| w.bind(py).len())),
+            ("groups", array.groups.as_ref().map(|(g, _)| g.bind(py).len())),
+        ];
+        for (what, len) in lengths {
+            if let Some(len) = len.filter(|len| *len != n) {
+                return Err(error::argument(format!("{what}: {len} values for {n} rows")));
+            }
+        }
+        if let Some((codes, names)) = &array.groups {
+            let codes = codes.bind(py).try_readonly().map_err(busy)?;
+            if codes.as_slice()?.iter().any(|code| *code as usize >= names.len()) {
+                return Err(error::argument("groups: a number is not below the number of names"));
+            }
+        }
+        Ok(Source { kind: Kind::Array(array), columns, left_out: Vec::new() })
+    }
+
+    /// Any object with `__arrow_c_stream__`; `in_memory` if it is a table and not a stream that is read once.
+    #[classmethod]
+    #[pyo3(signature = (stream, name, in_memory, columns=None, exclude=vec![], by=None, weights=None, skip_bad_rows=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn from_arrow(
+        _: &Bound<'_, PyType>,
+        stream: PyRecordBatchReader,
+        name: &str,
+        in_memory: bool,
+        columns: Option<Vec<String>>,
+        exclude: Vec<String>,
+        by: Option<String>,
+        weights: Option<String>,
+        skip_bad_rows: bool,
+    ) -> PyResult<Source> {
+        let options = read_options(columns, exclude, by, weights, skip_bad_rows);
+        let reader = stream.into_reader()?;
+        let opened = if in_memory {
+            Dataset::from_memory(name, reader, &options)
+        } else {
+            Dataset::from_batches(name, reader, &options)
+        };
+        Ok(Source::table(opened.map_err(error::io)?))
+    }
+
+    /// Files, globs and folders of CSV, Parquet, npy or Arrow files.
+    #[classmethod]
+    #[pyo3(signature = (paths, columns=None, exclude=vec![], by=None, weights=None, skip_bad_rows=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn from_paths(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        paths: Vec<String>,
+        columns: Option<Vec<String>>,
+        exclude: Vec<String>,
+        by: Option<String>,
+        weights: Option<String>,
+        skip_bad_rows: bool,
+    ) -> PyResult<Source> {
+        let options = read_options(columns, exclude, by, weights, skip_bad_rows);
+        let dataset = py.detach(|| Dataset::open(&paths, &options)).map_err(error::io)?;
+        Ok(Source::table(dataset))
+    }
+
+    /// Names of the feature columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.columns.clone()
+    }
+
+    /// Columns that are not numbers, with the reason.
+    #[getter]
+    fn left_out(&self) -> Vec<(String, String)> {
+        self.left_out.clone()
+    }
+
+    /// Number of rows, where it is known without reading them.
+    #[getter]
+    fn n_rows(&self, py: Python<'_>) -> Option<u64> {
+        match &self.kind {
+            Kind::Array(array) => Some(array.n_rows(py) as u64),
+            Kind::Table(dataset) => lock(dataset).n_rows(),
+        }
+    }
+
+    /// A sample of at most `n_max` rows: ndarray of shape (n, d), and the group of each row if the source has groups.
+    fn pilot<'py>(&self, py: Python<'py>, n_max: usize, seed: u64) -> PyResult<PilotRows<'py>> {
+        let d = self.columns.len();
+        let (rows, groups) = match &self.kind {
+            Kind::Table(dataset) => {
+                let pilot = py.detach(|| lock(dataset).pilot(n_max, seed)).map_err(error::io)?;
+                (pilot.rows, pilot.groups)
+            }
+            Kind::Array(array) => {
+                let borrowed = array.borrow(py)?;
+                let matrix = borrowed.matrix();
+                let picked = spread(matrix.n_rows(), n_max, seed);
+                let rows = py.detach(|| matrix.take(picked.iter().copied()));
+                let groups = match &array.groups {
+                    None => None,
+                    Some((codes, names)) => {
+                        let codes = codes.bind(py).try_readonly().map_err(busy)?;
+                        let codes = codes.as_slice()?;
+                        Some(picked.iter().map(|&i| names[codes[i] as usize].clone()).collect())
+                    }
+                };
+                (rows, groups)
+            }
+        };
+        let n = rows.len().checked_div(d).unwrap_or(0);
+        let view = ArrayView2::from_shape((n, d), &rows).map_err(|e| error::argument(e.to_string()))?;
+        Ok((PyArray2::from_array(py, &view), groups))
+    }
+
+    /// One sketch for each group, or a single one under the empty name, as a dict; rows read; rows left out.
+    #[pyo3(signature = (spec, threads=0, max_groups=1000, progress=None))]
+    fn sketch<'py>(
+        &self,
+        py: Python<'py>,
+        spec: &SketchSpec,
+        threads: usize,
+        max_groups: usize,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyDict>, u64, u64)> {
+        let operator: &Arc<SketchOperator> = &spec.operator;
+        let done = self.sketch_rows(py, operator, threads, max_groups, progress)?;
+        let out = PyDict::new(py);
+        for (key, sketch) in done.sketches {
+            out.set_item(key, Sketch::new(sketch, operator))?;
+        }
+        Ok((out, done.rows_read, done.rows_skipped))
+    }
+}
+
+/// The rows of whatever table a user holds; see `compressive._data.source`.
+pub fn source_of<'py>(
+    data: &Bound<'py, PyAny>,
+    columns: Vec<String>,
+    weights: Option<&Bound<'py, PyAny>>,
+    skip_bad_rows: bool,
+) -> PyResult<Bound<'py, Source>> {
+    let py = data.py();
+    let options = PyDict::new(py);
+    options.set_item("weights", weights)?;
+    options.set_item("skip_bad_rows", skip_bad_rows)?;
+    let made = py.import("compressive._data")?.call_method("source", (data, columns), Some(&options))?;
+    Ok(made.cast_into()?)
+}
+
+/// At most `n_max` of `n` indices, one in each of equal strata: at the fractional part of the multiples of the golden ratio, turned by the seed.
+fn spread(n: usize, n_max: usize, seed: u64) -> Vec<usize> {
+    if n <= n_max {
+        return (0..n).collect();
+    }
+    let turn = (seed % 1_000_003) as f64 * 0.754_877_666_246_692_8;
+    let place = |i: usize| (i as f64 * 0.618_033_988_749_894_9 + turn).fract();
+    let at = |i: usize| ((i as f64 + place(i)) * (n as f64 / n_max as f64)) as usize;
+    (0..n_max).map(|i| at(i).min(n - 1)).collect()
+}

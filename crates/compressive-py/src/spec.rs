@@ -1,0 +1,260 @@
+//! The recipe of a sketch.
+
+use std::sync::Arc;
+
+use compressive::design::LawChoice;
+use compressive::features::{self, Buffer};
+use compressive::{Bounds, Feature, FrequencyLaw, SketchOperator, Transform};
+use numpy::PyArray2;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::error;
+use crate::source::Source;
+use crate::table::table;
+
+/// The recipe of a sketch: columns, scaling, frequency law, feature and seed. Immutable; equal recipes make sketches that add up.
+///
+/// `compressive.design` makes one from data. This constructor is for recipes that are known beforehand, as on sensors.
+///
+/// Parameters
+/// ----------
+/// columns : sequence of str
+///     Names of the d columns.
+/// size : int
+///     Number m of frequencies.
+/// scale : float
+///     Width of the frequency law in working units; frequencies are proportional to its inverse.
+/// law : {"adapted-radius", "folded-gaussian", "gaussian"}
+/// feature : {"fourier", "one-bit", "sawtooth", "cosine"}
+/// seed : int
+/// dither : bool, optional
+///     By default on for every feature but "fourier".
+/// centre, spread : sequence of d floats, optional
+///     Working units are (x - centre) / spread.
+/// bounds : (low, high), each of d floats, optional
+///     The box that the data are expected in.
+#[pyclass(frozen, module = "compressive", from_py_object)]
+#[derive(Clone)]
+pub struct SketchSpec {
+    pub operator: Arc<SketchOperator>,
+}
+
+impl SketchSpec {
+    pub fn new(spec: compressive::SketchSpec) -> PyResult<SketchSpec> {
+        Ok(SketchSpec { operator: Arc::new(spec.build().map_err(error::core)?) })
+    }
+
+    pub fn spec(&self) -> &compressive::SketchSpec {
+        self.operator.spec()
+    }
+}
+
+/// The periodic feature of a name.
+pub fn feature(name: &str) -> PyResult<Feature> {
+    let found = Feature::ALL.into_iter().find(|feature| feature.name() == name);
+    found
+        .or(match name {
+            "nystrom" => Some(Feature::Nystrom),
+            "quadratic" => Some(Feature::Quadratic { complex: false }),
+            _ => None,
+        })
+        .ok_or_else(|| {
+            error::argument(format!(
+                "feature={name:?}: the features are fourier, one-bit, sawtooth, cosine, nystrom and quadratic"
+            ))
+        })
+}
+
+#[pymethods]
+impl SketchSpec {
+    #[new]
+    #[pyo3(signature = (columns, size, scale=1.0, *, law="adapted-radius", feature="fourier", seed=0, dither=None, centre=None, spread=None, bounds=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn py_new(
+        columns: Vec<String>,
+        size: usize,
+        scale: f64,
+        law: &str,
+        feature: &str,
+        seed: u64,
+        dither: Option<bool>,
+        centre: Option<Vec<f64>>,
+        spread: Option<Vec<f64>>,
+        bounds: Option<(Vec<f64>, Vec<f64>)>,
+    ) -> PyResult<SketchSpec> {
+        let law = match law.parse::<LawChoice>() {
+            Ok(LawChoice::AdaptedRadius) => FrequencyLaw::AdaptedRadius,
+            Ok(LawChoice::FoldedGaussian) => FrequencyLaw::FoldedGaussian,
+            Ok(LawChoice::Gaussian) => FrequencyLaw::Gaussian,
+            _ => {
+                return Err(error::argument(format!(
+                    "law={law:?}: without data the laws are adapted-radius, folded-gaussian and gaussian; compressive.design knows more"
+                )));
+            }
+        };
+        let feature = self::feature(feature)?;
+        let dim = columns.len();
+        let mut spec = compressive::SketchSpec::new(columns, law, scale, size);
+        spec.dither = dither.unwrap_or(feature != Feature::Fourier);
+        spec.feature = feature;
+        spec.seed = seed;
+        let identity = Transform::identity(dim);
+        spec.transform = Transform {
+            centre: centre.unwrap_or(identity.centre),
+            spread: spread.unwrap_or(identity.spread),
+            whiten: None,
+        };
+        spec.bounds = bounds.map(|(low, high)| Bounds { low, high });
+        SketchSpec::new(spec)
+    }
+
+    /// Reads a recipe from its JSON text.
+    #[classmethod]
+    fn from_json(_: &Bound<'_, PyType>, text: &str) -> PyResult<SketchSpec> {
+        SketchSpec::new(compressive::SketchSpec::from_json(text).map_err(error::core)?)
+    }
+
+    /// The recipe as JSON: the same text as the command line's `design -o SPEC` writes.
+    fn to_json(&self) -> String {
+        self.spec().to_json_pretty()
+    }
+
+    /// Names of the d columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.spec().columns.clone()
+    }
+
+    /// Number of columns, d.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.spec().dim()
+    }
+
+    /// Number of frequencies, m.
+    #[getter]
+    fn size(&self) -> usize {
+        self.spec().size
+    }
+
+    /// Number of sums, `m` or `2 m`.
+    #[getter]
+    fn sketch_len(&self) -> usize {
+        self.spec().sketch_len()
+    }
+
+    /// Width of the frequency law, in working units.
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.spec().scale
+    }
+
+    /// Name of the frequency law.
+    #[getter]
+    fn law(&self) -> &'static str {
+        self.spec().law.name()
+    }
+
+    /// Name of the feature.
+    #[getter]
+    fn feature(&self) -> &'static str {
+        self.spec().feature.name()
+    }
+
+    /// Seed of the frequencies.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.spec().seed
+    }
+
+    /// The box of the data, `(low, high)`, if it is known.
+    #[getter]
+    fn bounds(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+        self.spec().bounds.as_ref().map(|b| (b.low.clone(), b.high.clone()))
+    }
+
+    /// What working units are: `(centre, spread)`, each of d numbers.
+    #[getter]
+    fn transform(&self) -> (Vec<f64>, Vec<f64>) {
+        let transform = &self.spec().transform;
+        (transform.centre.clone(), transform.spread.clone())
+    }
+
+    /// 32 hexadecimal digits; recipes of equal fingerprints make sketches that add up.
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        self.operator.fingerprint()
+    }
+
+    /// Norm of each frequency, ndarray of shape (m,), in radians per working unit.
+    fn radii<'py>(&self, py: Python<'py>) -> Bound<'py, numpy::PyArray1<f64>> {
+        numpy::PyArray1::from_vec(py, self.operator.radii())
+    }
+
+    /// The same recipe for other names of the columns.
+    fn with_columns(&self, columns: Vec<String>) -> PyResult<SketchSpec> {
+        SketchSpec::new(compressive::SketchSpec { columns, ..self.spec().clone() })
+    }
+
+    /// The features of each row, ndarray of shape (n, sketch_len) and dtype float32: their mean is the sketch's.
+    #[pyo3(signature = (source, threads=0))]
+    fn features<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let operator: &SketchOperator = &self.operator;
+        table(py, source, threads, operator.dim(), operator.sketch_len(), |rows| {
+            let mut out = Vec::new();
+            features::rows(operator, rows, &mut out, &mut Buffer::default())?;
+            Ok(out)
+        })
+    }
+
+    /// One-bit features as bits, ndarray of dtype uint8, as `numpy.packbits` packs them.
+    #[pyo3(signature = (source, blocks=1, threads=0))]
+    fn packed<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Source,
+        blocks: usize,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        let operator: &SketchOperator = &self.operator;
+        let width = features::packed_len(blocks * operator.spec().size);
+        table(py, source, threads, operator.dim(), width, |rows| {
+            let mut out = Vec::new();
+            features::packed(operator, blocks, rows, &mut out, &mut Buffer::default())?;
+            Ok(out)
+        })
+    }
+
+    fn __eq__(&self, other: &SketchSpec) -> bool {
+        self.operator.fingerprint() == other.operator.fingerprint()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let digits = &self.operator.fingerprint()[..16];
+        u64::from_str_radix(digits, 16).unwrap_or(0)
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
+        let from_json = slf.get_type().getattr("from_json")?;
+        Ok((from_json.unbind(), (slf.get().to_json(),)))
+    }
+
+    fn __repr__(&self) -> String {
+        let spec = self.spec();
+        format!(
+            "SketchSpec({} of {} frequencies over {} columns, law {}, scale {:.4}, seed {})",
+            spec.feature.name(),
+            spec.size,
+            spec.dim(),
+            spec.law.name(),
+            spec.scale,
+            spec.seed
+        )
+    }
+}
