@@ -122,6 +122,7 @@ pub fn all() -> &'static [Experiment] {
         private_kmeans::EXPERIMENT,
         private_mixture::EXPERIMENT,
         nystrom::EXPERIMENT,
+        nystrom::MIXTURES,
         nystrom_scale::EXPERIMENT,
         audit::EXPERIMENT,
         pca::EXPERIMENT,
