@@ -44,10 +44,13 @@ pub(crate) fn open_memory(name: &str, reader: Reader) -> Result<Opened> {
     let schema = reader.schema();
     let batches = reader.map(|batch| batch.map_err(|e| broken(name, e))).collect::<Result<Vec<_>>>()?;
     let n_rows: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    if n_rows == 0 {
+        return Err(Error::NoRows { rows_skipped: 0 });
+    }
     let n_bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
     Ok(Opened {
         columns: columnar::columns(&schema),
-        has_rows: n_rows > 0,
+        has_rows: true,
         n_rows: Some(n_rows),
         n_bytes: Some(n_bytes as u64),
         table: Box::new(Memory { schema, batches: batches.into(), n_rows }),

@@ -12,7 +12,16 @@ pyo3::create_exception!(
 
 /// An error of the library.
 pub fn core(error: compressive::Error) -> PyErr {
-    CompressiveError::new_err(in_python(&error.to_string()))
+    CompressiveError::new_err(match &error {
+        compressive::Error::Incompatible { fields } => format!(
+            "these sketches cannot be combined: they differ in {}; make both with one spec, such as the `spec` of one of them",
+            fields.join(", ")
+        ),
+        compressive::Error::ConstantColumn { column, value, rows } => format!(
+            "column `{column}` is constant ({value} in all {rows} rows of the sample), so it has no scale; leave it out"
+        ),
+        other => in_python(&other.to_string()),
+    })
 }
 
 /// An error of a pass over rows.

@@ -93,7 +93,7 @@ fn covariance(kind: &str, known: Option<Vec<Vec<f64>>>) -> PyResult<CovarianceKi
     }
 }
 
-/// Learns a model with k[0] to k[1] components; returns it with the objective of each number of components tried, as JSON.
+/// Learns a model with k[0] to k[1] components.
 #[pyfunction]
 #[pyo3(signature = (sketch, task_name, k, covariance_kind, known, search))]
 pub fn learn(
@@ -104,7 +104,7 @@ pub fn learn(
     covariance_kind: &str,
     known: Option<Vec<Vec<f64>>>,
     search: Search,
-) -> PyResult<(Model, String)> {
+) -> PyResult<Model> {
     let params = LearnParams {
         task: task(task_name)?,
         k: components(k)?,
@@ -118,7 +118,7 @@ pub fn learn(
         py.detach(|| compressive::task::learn(&operator, &moments, &params)).map_err(error::core)?;
     let candidates =
         serde_json::to_string(&learned.candidates).map_err(|e| error::argument(e.to_string()))?;
-    Ok((Model::new(learned.model), candidates))
+    Ok(Model::new(learned.model, candidates))
 }
 
 fn method(name: Option<&str>, operator: &SketchOperator) -> PyResult<Method> {
@@ -161,7 +161,7 @@ pub fn classify(
         learn: search.params()?,
     };
     let model = py.detach(|| classes::classify(&operator, &data, &params)).map_err(error::core)?;
-    Ok(Model::new(model))
+    Ok(Model::new(model, "[]".into()))
 }
 
 /// The best rule, and the share of errors of each.

@@ -12,14 +12,21 @@ use crate::table::table;
 
 /// What was learned, in the units of the data.
 #[pyclass(frozen, module = "compressive", eq)]
-#[derive(PartialEq)]
 pub struct Model {
     core: CoreModel,
+    /// JSON list of the numbers of components tried.
+    candidates: String,
+}
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Model) -> bool {
+        self.core == other.core
+    }
 }
 
 impl Model {
-    pub fn new(core: CoreModel) -> Model {
-        Model { core }
+    pub fn new(core: CoreModel, candidates: String) -> Model {
+        Model { core, candidates }
     }
 
     fn predictor(&self) -> PyResult<Predictor> {
@@ -57,7 +64,7 @@ impl Model {
     /// Reads a model from its JSON text.
     #[classmethod]
     fn from_json(_: &Bound<'_, PyType>, text: &str) -> PyResult<Model> {
-        Ok(Model { core: CoreModel::from_json(text).map_err(error::core)? })
+        Ok(Model::new(CoreModel::from_json(text).map_err(error::core)?, "[]".into()))
     }
 
     /// The model as JSON: the same text as the command line's `fit -o MODEL` writes.
@@ -86,6 +93,19 @@ impl Model {
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.core.columns.clone()
+    }
+
+    /// Mean square residual of a sketch entry relative to its sampling noise: near 1 if the model explains the sketch, far above if it
+    /// does not (too few components, other shapes, or a search that got stuck). None for a model written by hand.
+    #[getter]
+    fn misfit(&self) -> Option<f64> {
+        self.core.origin.as_ref().map(|origin| origin.misfit)
+    }
+
+    /// The objective of each number of components that was tried when the model was learned, as a list of dicts; not saved with the model.
+    #[getter]
+    fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.candidates,))
     }
 
     /// The learned numbers by name, as ndarrays; what there is depends on the task, see `compressive.fit_kmeans` and its siblings.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native
 from ._data import Data, bounds_of, source
-from ._native import Comparison, Model, PrivateSketch, Sketch, SketchSpec
+from ._native import Model, PrivateSketch, Sketch, SketchSpec
 from ._progress import progress_of
 
-Progress = bool | Callable[[int], object] | None
+if TYPE_CHECKING:
+    from ._native import Comparison
+
+Progress: TypeAlias = bool | Callable[[int], object] | None
 
 PILOT_ROWS = 10_000
 AUTO_MOST = 20
@@ -292,27 +294,12 @@ def _fit(
     covariance: str | npt.ArrayLike = "diag",
     **options: Any,
 ) -> Model:
-    model, _ = fit_with_candidates(sketch, task, k, covariance, **options)
-    return model
-
-
-def fit_with_candidates(
-    sketch: Sketch | PrivateSketch,
-    task: str,
-    k: int | tuple[int, int] | Literal["auto"],
-    covariance: str | npt.ArrayLike = "diag",
-    **options: Any,
-) -> tuple[Model, list[dict[str, float]]]:
-    """A model, and the objective of every number of components that was tried."""
-    known = None
-    kind = "known"
+    kind, known = "known", None
     if isinstance(covariance, str):
         kind = covariance
     else:
         known = np.asarray(covariance, dtype=np.float64).tolist()
-    span = _range(k, task, sketch.spec)
-    model, candidates = _native.learn(sketch, task, span, kind, known, search(**options))
-    return model, json.loads(candidates)
+    return _native.learn(sketch, task, _range(k, task, sketch.spec), kind, known, search(**options))
 
 
 def fit_kmeans(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Literal["auto"], **options: Any) -> Model:
@@ -329,7 +316,8 @@ def fit_kmeans(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Litera
     Returns
     -------
     Model
-        `model.parameters` has `centers`, ndarray of shape (k, d), and `weights`, of shape (k,).
+        `model.parameters` has `centers`, ndarray of shape (k, d), and `weights`, of shape (k,). `model.misfit` is near
+        1 if the model explains the sketch, and `model.candidates` tells the objective of each number of clusters tried.
     """
     return _fit(sketch, "kmeans", k, **options)
 

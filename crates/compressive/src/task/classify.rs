@@ -4,6 +4,7 @@
 //! [`Rule`]); the fourth fits a mixture to each class:
 //!
 //! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`learn`]. One component, unless `k` asks for more, with a full covariance if columns, rows and sketch allow.
+//!    A single component of whitened columns takes its mean from a fit with a known covariance of four times that of all rows, which settles in the middle of the class.
 //! 2. Draw the covariances together: $\Sigma_{kl} \leftarrow (n_{kl} \Sigma_{kl} + \nu \bar\Sigma) / (n_{kl} + \nu)$, $n_{kl} = \alpha_{kl} n_k$: as if $\nu$ rows of a shared shape $\bar\Sigma$ had been
 //!    seen in each component. Small classes so keep a usable shape. See the module `classify/shape.rs`.
 //! 3. Bayes' rule: $\arg\max_k p_k f_k(x)$.
@@ -170,17 +171,26 @@ fn mixtures(
         return Err(Error::Task { field: "method", problem });
     }
     let k = params.k.unwrap_or(Components::Exactly(1));
+    let wide = if k == Components::Exactly(1) { shape::wide(&operator.spec().transform)? } else { None };
     let (mut all, mut own) = (Vec::with_capacity(data.len()), Vec::with_capacity(data.len()));
     for class in data {
         let full = full(operator, class, k);
-        let covariance = if full { CovarianceKind::Full } else { CovarianceKind::Diag };
-        let params = LearnParams { task: Task::Gmm, k, covariance, ..params.learn.clone() };
-        match learn(operator, &class.moments, &params)?.model.content {
-            Content::Gmm { weights, means, covariances } => {
-                all.push(ClassMixture { weights, means, covariances });
+        let gmm = |covariance: CovarianceKind| {
+            let params = LearnParams { task: Task::Gmm, k, covariance, ..params.learn.clone() };
+            match learn(operator, &class.moments, &params)?.model.content {
+                Content::Gmm { weights, means, covariances } => {
+                    Ok(ClassMixture { weights, means, covariances })
+                }
+                _ => unreachable!("the task gmm learns mixtures"),
             }
-            _ => unreachable!("the task gmm learns mixtures"),
-        }
+        };
+        all.push(match &wide {
+            None => gmm(if full { CovarianceKind::Full } else { CovarianceKind::Diag })?,
+            Some(sigma) => {
+                let wide = gmm(CovarianceKind::Known(sigma.clone()))?;
+                if full { ClassMixture { means: wide.means, ..gmm(CovarianceKind::Full)? } } else { wide }
+            }
+        });
         own.push(full);
     }
     shape::draw_together(&mut all, data, &own, operator.spec())?;

@@ -19,6 +19,9 @@ const POOLED_ROWS: f64 = 4.0;
 /// Least share of a direction's variance that lies within classes.
 const WITHIN_MIN: f64 = 1e-3;
 
+/// Variance of the Gaussians that class means are learned with; all rows together have one.
+const WIDE: f64 = 4.0;
+
 /// Draws the covariances of all components together; `own` tells which classes have learned theirs in full.
 pub(super) fn draw_together(
     all: &mut [ClassMixture],
@@ -45,6 +48,25 @@ pub(super) fn draw_together(
     Ok(())
 }
 
+/// A covariance wider than any class, in the user's units, if the columns are whitened. A Gaussian of this known shape has only its mean to be learned, and the mean is that of all rows of the class:
+/// one that is as narrow as the class settles among those few rows that are near each other, of which there are hardly any in many columns.
+pub(super) fn wide(transform: &Transform) -> Result<Option<Vec<Vec<f64>>>> {
+    if transform.whiten.is_none() {
+        return Ok(None);
+    }
+    let d = transform.centre.len();
+    let sigma = (0..d * d).map(|i| if i % (d + 1) == 0 { WIDE } else { 0.0 }).collect();
+    full(transform, sigma).map(Some)
+}
+
+/// A covariance of working coordinates in the user's units.
+fn full(transform: &Transform, sigma: Vec<f64>) -> Result<Vec<Vec<f64>>> {
+    match Working::new(transform)?.covariances(&[sigma], false) {
+        Covariances::Full(mut matrices) => Ok(matrices.remove(0)),
+        Covariances::Diagonal(_) => unreachable!("full covariances were asked for"),
+    }
+}
+
 /// The covariance within classes of whitened columns, in the user's units.
 fn within(all: &[ClassMixture], shares: &[f64], transform: &Transform) -> Result<Vec<Vec<f64>>> {
     let d = transform.centre.len();
@@ -67,10 +89,7 @@ fn within(all: &[ClassMixture], shares: &[f64], transform: &Transform) -> Result
             row.iter_mut().zip(vector).for_each(|(s, v)| *s += value.max(WITHIN_MIN) * vector[i] * v);
         }
     }
-    match Working::new(transform)?.covariances(&[sigma], false) {
-        Covariances::Full(mut matrices) => Ok(matrices.remove(0)),
-        Covariances::Diagonal(_) => unreachable!("full covariances were asked for"),
-    }
+    full(transform, sigma)
 }
 
 /// Draws all components to the mean of their variances.
