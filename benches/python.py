@@ -41,11 +41,6 @@ CONTESTANTS = {
         model = KMeans(n_clusters=k, n_init=1, random_state=0).fit(np.load(data))
         labels, centers = model.labels_, model.cluster_centers_
     """,
-    "scikit-learn MiniBatchKMeans, labels included": """
-        from sklearn.cluster import MiniBatchKMeans
-        model = MiniBatchKMeans(n_clusters=k, random_state=0).fit(np.load(data))
-        labels, centers = model.labels_, model.cluster_centers_
-    """,
 }
 
 
@@ -77,6 +72,7 @@ def kmeans(folder, rows):
     for label, code in CONTESTANTS.items():
         script = f"import numpy as np\nk, data = {K}, 'rows.npy'\n{textwrap.dedent(code)}\nnp.save('centers.npy', centers)\n"
         seconds, peak = measured([sys.executable, "-c", script], cwd=folder)
+        print(f"{label}: {seconds:.2f} s, {peak:.0f} MB", file=sys.stderr, flush=True)
         results.append((label, seconds, peak, pass_over(values, np.load(folder / "centers.npy"))[0]))
     best = reference(values, means, [loss for *_, loss in results])
     return [(label, seconds, peak, loss / best) for label, seconds, peak, loss in results]

@@ -230,7 +230,16 @@ def test_other_python_threads_run_during_a_pass(spec):
     assert len(inside) > 10
 
 
-def test_an_interrupt_stops_a_pass_and_nothing_is_added(spec):
+@pytest.fixture
+def interruptible():
+    """Python's own answer to Ctrl-C, which a shell that runs tests in the background takes away."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_stops_a_pass_and_nothing_is_added():
     rows = np.random.default_rng(0).normal(size=(2_000_000, 4)).astype(np.float32)
     sketch = compressive.Sketch(compressive.SketchSpec(["a", "b", "c", "d"], 20_000, 2.0))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
