@@ -142,7 +142,7 @@ struct Summer {
     sorted: Sorted,
 }
 
-/// The rows of a block that are in one group.
+/// The rows of a block in the order of their groups, and the values of one group's.
 #[derive(Default)]
 struct Sorted {
     indices: Vec<usize>,
@@ -197,21 +197,19 @@ impl Summer {
             let result = operator.accumulate(matrix.block(rows.clone(), buffers), weights, sketch, scratch);
             return result.map_err(|error| moved(error, |row| rows.start + row));
         };
-        for (group, slot) in sketches.iter_mut().enumerate() {
-            sorted.indices.clear();
-            sorted.indices.extend(rows.clone().filter(|&i| groups[i] as usize == group));
-            if sorted.indices.is_empty() {
-                continue;
-            }
-            sorted.rows = matrix.take(sorted.indices.iter().copied());
+        sorted.indices.clear();
+        sorted.indices.extend(rows);
+        sorted.indices.sort_unstable_by_key(|&i| (groups[i], i));
+        for run in sorted.indices.chunk_by(|&i, &j| groups[i] == groups[j]) {
+            sorted.rows = matrix.take(run.iter().copied());
             sorted.weights.clear();
             if let Some(weights) = companions.weights {
-                sorted.weights.extend(sorted.indices.iter().map(|&i| weights[i]));
+                sorted.weights.extend(run.iter().map(|&i| weights[i]));
             }
             let weights = companions.weights.map(|_| &sorted.weights[..]);
-            let sketch = slot.get_or_insert_with(|| Sketch::empty(operator));
+            let sketch = sketches[groups[run[0]] as usize].get_or_insert_with(|| Sketch::empty(operator));
             let result = operator.accumulate(RowsRef::F64(&sorted.rows), weights, sketch, scratch);
-            result.map_err(|error| moved(error, |row| sorted.indices[row]))?;
+            result.map_err(|error| moved(error, |row| run[row]))?;
         }
         Ok(())
     }

@@ -41,15 +41,13 @@ def wanted(
     image: tuple[int, int, int] | None = None,
     complex: bool = False,
     dither: bool | None = None,
-    whiten: bool | None = None,
+    whiten: bool = False,
     scaling: str | None = None,
     structured: bool | None = None,
     bounds: tuple[list[float], list[float]] | None = None,
     seed: int = 0,
 ) -> _native.Wanted:
     """What is asked of a recipe, with the command line's defaults."""
-    if whiten is None:
-        whiten = False
     return {
         "task": task,
         "k": k,

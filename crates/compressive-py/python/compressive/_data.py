@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,10 +52,9 @@ def source(
         kind = type(data)
         in_memory = (kind.__module__.split(".")[0], kind.__name__) in _IN_MEMORY
         if _is(data, "pandas"):
-            data = _plain_frame(data, columns)
-        stream = data
+            data = _plain_frame(data)
         name = "the table" if in_memory else "the stream"
-        return _from_arrow(stream, name, in_memory, columns, exclude, by, weights, skip_bad_rows)
+        return _from_arrow(data, name, in_memory, columns, exclude, by, weights, skip_bad_rows)
     return _from_array(data, columns, exclude, weights, by, skip_bad_rows)
 
 
@@ -83,7 +82,7 @@ def _has_pyarrow() -> bool:
     return True
 
 
-def _plain_frame(frame: Any, columns: Sequence[str] | None) -> Any:
+def _plain_frame(frame: Any) -> Any:
     """The frame without its index, whose names are no columns of the table, and with names that are text."""
     if any(not isinstance(name, str) for name in frame.columns):
         frame = frame.rename(columns=str)
@@ -217,8 +216,3 @@ def _broadcast(end: Any, dim: int) -> list[float]:
     if values.ndim > 1 or (values.ndim == 1 and len(values) != dim):
         raise ValueError(f"bounds of shape {values.shape} do not fit {dim} columns")
     return [float(x) for x in np.broadcast_to(values, (dim,))]
-
-
-def as_list(text: str | Iterable[str]) -> list[str]:
-    """A single name or several, as a list."""
-    return [text] if isinstance(text, str) else list(text)
