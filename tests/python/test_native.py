@@ -280,3 +280,8 @@ def added_memory(work):
 def peak_memory():
     status = pathlib.Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def test_auto_finds_the_number_of_clusters_as_a_range_does(table):
+    sketch = compressive.sketch(table[0], k=6)
+    assert compressive.fit_kmeans(sketch, "auto").parameters["centers"].shape == (3, 4)

@@ -93,25 +93,26 @@ fn covariance(kind: &str, known: Option<Vec<Vec<f64>>>) -> PyResult<CovarianceKi
     }
 }
 
-/// Learns a model with k[0] to k[1] components.
+/// Learns a model with k[0] to k[1] components, or with as many as the sketch asks for.
 #[pyfunction]
 #[pyo3(signature = (sketch, task_name, k, covariance_kind, known, search))]
 pub fn learn(
     py: Python<'_>,
     sketch: Either<'_>,
     task_name: &str,
-    k: (usize, usize),
+    k: Option<(usize, usize)>,
     covariance_kind: &str,
     known: Option<Vec<Vec<f64>>>,
     search: Search,
 ) -> PyResult<Model> {
+    let operator = sketch.operator()?;
+    let task = task(task_name)?;
     let params = LearnParams {
-        task: task(task_name)?,
-        k: components(k)?,
+        task,
+        k: k.map_or_else(|| Ok(Components::auto(task, operator.spec())), components)?,
         covariance: covariance(covariance_kind, known)?,
         ..search.params()?
     };
-    let operator = sketch.operator()?;
     let (moments, _) = sketch.moments()?;
     drop(sketch);
     let learned =

@@ -35,6 +35,7 @@ use crate::model::{Content, MODEL_FORMAT, Model, Origin, Working, to_working};
 use crate::operator::SketchOperator;
 use crate::random::{Purpose, Stream};
 use crate::sketch::Moments;
+use crate::spec::SketchSpec;
 
 pub use choose::Candidate;
 pub use decoder::Decoder;
@@ -46,6 +47,17 @@ pub enum Components {
     Exactly(usize),
     /// The fewest in this range, both ends included, that explain the sketch.
     Between(usize, usize),
+}
+
+/// Most components that [`Components::auto`] looks for.
+pub const AUTO_MOST: usize = 20;
+
+impl Components {
+    /// From 1 to [`AUTO_MOST`], or to where a sketch of this spec could not carry more: three frequencies a parameter.
+    pub fn auto(task: Task, spec: &SketchSpec) -> Components {
+        let carried = spec.size / (3 * task.parameters(1, spec.dim()));
+        Components::Between(1, carried.clamp(1, AUTO_MOST))
+    }
 }
 
 /// Kind of covariance of a mixture's components.

@@ -16,9 +16,6 @@ use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
 use crate::report;
 
-/// Most components that `-k auto` looks for.
-pub const AUTO_MOST: usize = 20;
-
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
     let task = Task::from(args.task);
@@ -151,10 +148,11 @@ pub fn components(k: KArg, task: Task, spec: &SketchSpec, quiet: bool) -> Compon
         KArg::Exactly(k) => Components::Exactly(k),
         KArg::Between(low, high) => Components::Between(low, high),
         KArg::Auto => {
-            let carried = spec.size / (3 * task.parameters(1, spec.dim()));
-            let most = carried.clamp(1, AUTO_MOST);
-            note(quiet, &format!("-k auto looks for 1 to {most} components; change with -k LOW:HIGH"));
-            Components::Between(1, most)
+            let range = Components::auto(task, spec);
+            if let Components::Between(_, most) = range {
+                note(quiet, &format!("-k auto looks for 1 to {most} components; change with -k LOW:HIGH"));
+            }
+            range
         }
     }
 }

@@ -2,13 +2,11 @@
 
 use anyhow::{Context, Result};
 use compressive::design::Task;
-use compressive::task::LearnParams;
+use compressive::task::{AUTO_MOST, LearnParams};
 use compressive_io::{ReadOptions, write_atomic};
 
 use super::design::{Purpose, note, open, sample};
-use super::fit::{
-    AUTO_MOST, Learning, check_components, check_k, check_start, components, covariance, start_from,
-};
+use super::fit::{Learning, check_components, check_k, check_start, components, covariance, start_from};
 use super::sketch::{Done, Order};
 use super::{check_output, wrong_usage};
 use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, PcaArgs, StartArg};

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 Progress: TypeAlias = bool | Callable[[int], object] | None
 
 PILOT_ROWS = 10_000
-AUTO_MOST = 20
-
-_PER_COMPONENT = {
-    "kmeans": lambda d: d,
-    "kmedians": lambda d: d,
-    "gmm": lambda d: 2 * d + 1,
-    "stable": lambda d: 2 * d + 2,
-}
 
 
 def wanted(
@@ -276,13 +268,10 @@ def search(*, decoder: str = "auto", restarts: int | None = None, seed: int = 0,
     return {"decoder": decoder, "restarts": restarts, "seed": seed, "threads": threads}
 
 
-def _range(k: int | tuple[int, int] | Literal["auto"], task: str, spec: SketchSpec) -> tuple[int, int]:
-    if k == "auto":
-        carried = spec.size // (3 * _PER_COMPONENT[task](spec.dim))
-        return 1, max(1, min(AUTO_MOST, carried))
+def _range(k: int | tuple[int, int] | Literal["auto"]) -> tuple[int, int] | None:
     if isinstance(k, tuple):
         return k
-    return int(k), int(k)
+    return None if k == "auto" else (int(k), int(k))
 
 
 def _fit(
@@ -297,7 +286,7 @@ def _fit(
         kind = covariance
     else:
         known = np.asarray(covariance, dtype=np.float64).tolist()
-    return _native.learn(sketch, task, _range(k, task, sketch.spec), kind, known, search(**options))
+    return _native.learn(sketch, task, _range(k), kind, known, search(**options))
 
 
 def fit_kmeans(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Literal["auto"], **options: Any) -> Model:

@@ -257,7 +257,7 @@ def privatize(
 def learn(
     sketch: Sketch | PrivateSketch,
     task_name: str,
-    k: tuple[int, int],
+    k: tuple[int, int] | None,
     covariance_kind: str,
     known: Sequence[Sequence[float]] | None,
     search: Search,
