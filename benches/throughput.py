@@ -195,7 +195,8 @@ def main():
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if "model name" in line), platform.processor())
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     text = ["# Benchmarks", "", f"Made by `python benches/throughput.py` on {cpu}, {os.cpu_count()} cores, numpy {np.__version__}, commit {commit}.",
-            "Run it again to compare on your machine; what counts are the ratios, measured side by side in one run.", ""]
+            "Run it again to compare on your machine; what counts are the ratios, measured side by side in one run.",
+            "Whole jobs beside numpy, scikit-learn, faiss and diffprivlib: [results/peers.md](results/peers.md).", ""]
     for title, note, lines in sections:
         text += [f"## {title}", "", note, "", *lines, ""]
     if not quick:

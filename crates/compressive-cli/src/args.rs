@@ -7,6 +7,7 @@ mod make;
 mod private;
 mod project;
 mod query;
+mod report;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,7 @@ pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs}
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
 pub use query::QueryArgs;
+pub use report::ReportArgs;
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
 #[derive(Parser)]
@@ -76,6 +78,8 @@ pub enum Command {
     Score(ScoreArgs),
     /// Tell why a model is not good enough: the sketch, its scale, or the search
     Diagnose(DiagnoseArgs),
+    /// Write one page with pictures of sketches and a model, to be opened in any browser
+    Report(ReportArgs),
     /// Write a synthetic table with a known truth
     Generate(GenerateArgs),
     /// Run the experiments of the papers

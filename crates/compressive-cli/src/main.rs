@@ -6,8 +6,6 @@ mod commands;
 mod interrupt;
 mod ledger;
 mod output;
-mod promise;
-mod report;
 
 use std::process::ExitCode;
 
@@ -39,6 +37,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(args),
         Command::Score(args) => commands::score::run(args),
         Command::Diagnose(args) => commands::diagnose::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Generate(args) => commands::generate::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Demo(args) => commands::demo::run(args),

@@ -1,8 +1,9 @@
-//! What people see: numbers with separators, sizes, a progress bar, a plot in characters.
+//! What people see on a terminal: text, a progress bar, plots in characters.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+pub use compressive_report::words::{amount, bytes, count, number, seconds, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Writes to standard output; a closed pipe becomes an error that ends the program quietly.
@@ -16,63 +17,6 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// Prints a value as indented JSON.
 pub fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
     print(&format!("{value:#}\n"))
-}
-
-/// A whole number with thousands separators.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `one row`, `2 rows`.
-pub fn count(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
-}
-
-/// Bytes in the unit a person would use.
-pub fn bytes(n: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB"];
-    let (mut value, mut unit) = (n as f64, 0);
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let decimals = usize::from(unit > 0 && value < 99.95);
-    format!("{value:.decimals$} {}", units[unit])
-}
-
-/// Four significant digits, without needless zeros.
-pub fn number(x: f64) -> String {
-    if x == 0.0 || !x.is_finite() {
-        return format!("{x}");
-    }
-    let magnitude = x.abs().log10().floor() as i32;
-    if (-4..7).contains(&magnitude) {
-        let decimals = (3 - magnitude).max(0) as usize;
-        let text = format!("{x:.decimals$}");
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    } else {
-        format!("{x:.3e}")
-    }
-}
-
-/// A budget as it was given: without the noise that sums have in their last digits.
-pub fn amount(x: f64) -> String {
-    let clean: f64 = format!("{x:.11e}").parse().unwrap_or(x);
-    if clean != 0.0 && clean.abs() < 1e-4 { format!("{clean:e}") } else { format!("{clean}") }
-}
-
-/// Seconds as a person would say them.
-pub fn seconds(duration: Duration) -> String {
-    let s = duration.as_secs_f64();
-    if s < 0.1 { format!("{:.0} ms", 1e3 * s) } else { format!("{s:.2} s") }
 }
 
 /// A bar on a terminal, nothing in a pipe.
@@ -186,26 +130,6 @@ pub fn scatter(points: &[[f64; 2]], marks: &[[f64; 2]], names: [&str; 2]) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(count(1, "row"), "1 row");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(16_914), "16.9 kB");
-        assert_eq!(bytes(40_000_128), "40.0 MB");
-        assert_eq!(bytes(999_999), "1.0 MB");
-        assert_eq!(number(0.123_456), "0.1235");
-        assert_eq!(number(1000.0), "1000");
-        assert_eq!(number(2.5), "2.5");
-        assert_eq!(number(1.7e9), "1.700e9");
-        assert_eq!(number(-3e-9), "-3.000e-9");
-        assert_eq!(amount(0.1 + 0.2), "0.3");
-        assert_eq!(amount(1e-6 + 2e-6), "3e-6");
-        assert_eq!(amount(12.5), "12.5");
-        assert_eq!(amount(0.0), "0");
-    }
 
     #[test]
     fn a_scatter_plot_draws_marks_over_the_points() {

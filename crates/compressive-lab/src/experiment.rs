@@ -66,6 +66,8 @@ pub struct Options {
     pub threads: usize,
     /// Folder of the data files of the experiments on real data (`benches/real_data.py` makes them).
     pub data: Option<PathBuf>,
+    /// Folder (there already) in which experiments of hours keep finished draws, to be taken up again after a stop; to be emptied when the program changes.
+    pub keep: Option<PathBuf>,
 }
 
 impl Options {

@@ -21,6 +21,7 @@ mod choose;
 pub mod classify;
 mod decoder;
 pub mod diagnose;
+pub mod explain;
 mod medians;
 mod pca;
 mod refine;

@@ -115,6 +115,9 @@ pub struct LabRunArgs {
     /// Folder with the tables of the experiments on real data
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Keep finished draws of experiments that take hours in this folder, and take up from there
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
     /// Write NAME.md, NAME.json and the figures into this folder [default: print the pages]

@@ -22,7 +22,7 @@ use super::sketch::Order;
 use super::{check_output, read_any_sketch, wrong_usage};
 use crate::args::{ClassifyArgs, FitArgs, MethodArg, PriorsArg, RuleArgs, StartArg};
 use crate::output::{self, seconds};
-use crate::report;
+use compressive_report::text as report;
 
 /// Learns a classifier from the sketches of its classes.
 pub fn fit(args: &FitArgs) -> Result<()> {

@@ -11,40 +11,51 @@ use serde_json::json;
 use super::{read_any_sketch, read_plain_sketch};
 use crate::args::{MergeArgs, SubtractArgs};
 use crate::output;
-use crate::promise;
+use compressive_report::promise;
 
-/// Adds sketches of one kind.
+/// Adds sketches of one kind and writes the sum.
 pub fn merge(args: &MergeArgs) -> Result<()> {
-    let (first, others) = args.sketches.split_first().context("no sketch to merge")?;
-    let with = |path: &Path| format!("cannot merge {} into {}", path.display(), first.display());
-    match read_any_sketch(first)? {
-        AnySketch::Plain(mut sum) => {
-            for path in others {
-                let AnySketch::Plain(more) = read_any_sketch(path)? else { return mixed(first, path) };
-                sum.merge(&more).with_context(|| with(path))?;
+    let mut all = Vec::new();
+    for path in &args.sketches {
+        all.push((path.display().to_string(), read_any_sketch(path)?));
+    }
+    match add(&all)? {
+        AnySketch::Plain(sum) => finish(&sum, &args.output, args.json),
+        AnySketch::Private(sum) => finish_private(&sum, &args.output, args.json),
+    }
+}
+
+/// A sketch with the name of its file.
+pub type Named = (String, AnySketch);
+
+/// The sum of sketches of one kind.
+pub fn add(all: &[Named]) -> Result<AnySketch> {
+    let ((first, sketch), others) = all.split_first().context("no sketch to merge")?;
+    match sketch {
+        AnySketch::Plain(sketch) => {
+            let mut sum = sketch.clone();
+            for (name, more) in others {
+                let AnySketch::Plain(more) = more else { return mixed(first, name) };
+                sum.merge(more).with_context(|| format!("cannot merge {name} into {first}"))?;
             }
-            finish(&sum, &args.output, args.json)
+            Ok(AnySketch::Plain(sum))
         }
-        AnySketch::Private(sum) => {
-            let mut all = vec![sum];
-            for path in others {
-                let AnySketch::Private(more) = read_any_sketch(path)? else { return mixed(path, first) };
-                all.push(more);
+        AnySketch::Private(sketch) => {
+            let mut holders = vec![sketch.clone()];
+            for (name, more) in others {
+                let AnySketch::Private(more) = more else { return mixed(name, first) };
+                holders.push(more.clone());
             }
-            let sum = merge_private(&all).with_context(|| {
-                let paths: Vec<String> = args.sketches.iter().map(|p| p.display().to_string()).collect();
-                format!("cannot merge {}", paths.join(", "))
-            })?;
-            finish_private(&sum, &args.output, args.json)
+            let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+            let sum = merge_private(&holders);
+            Ok(AnySketch::Private(sum.with_context(|| format!("cannot merge {}", names.join(", ")))?))
         }
     }
 }
 
-fn mixed(plain: &Path, private: &Path) -> Result<()> {
+fn mixed(plain: &str, private: &str) -> Result<AnySketch> {
     bail!(
-        "cannot merge a plain sketch into a private one: privatize the plain one first ({} is plain, {} is private)",
-        plain.display(),
-        private.display()
+        "cannot merge a plain sketch into a private one: privatize the plain one first ({plain} is plain, {private} is private)"
     )
 }
 

@@ -17,7 +17,7 @@ use compressive_lab::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse}
 use super::generate::{cells, column};
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, number, plot, print, scatter, seconds, thousands};
-use crate::report;
+use compressive_report::{Shapes, axes, text as report};
 
 const DIM: usize = 10;
 const CLUSTERS: usize = 10;
@@ -119,42 +119,14 @@ fn find_clusters(
     let elapsed = start.elapsed();
     write_atomic(folder.path.join("monday.json"), format!("{}\n", learned.model.to_json()).as_bytes())?;
     print(&indent(&report::learned(operator, &learned, elapsed)))?;
-    let axes = principal_plane(learned.model.locations());
-    let plane = |row: &[f64]| axes.each_ref().map(|axis| dot(axis, row));
+    let shapes = Shapes::of(&learned.model, None).context("clusters have shapes")?;
+    let axes = axes(&learned.model, &shapes);
+    let plane = |row: &[f64]| [axes[0].of(row), axes[1].of(row)];
     let points: Vec<[f64; 2]> = rows.values.chunks_exact(DIM).take(100_000).map(plane).collect();
     let centres: Vec<[f64; 2]> = learned.model.locations().iter().map(|c| plane(c)).collect();
-    print(
-        "\n   Rows (shades) and recovered centres (digits), in the plane in which the centres spread most:\n",
-    )?;
+    print("\n   Rows (shades) and recovered centres (digits), in the plane that tells them apart best:\n")?;
     print(&indent(&scatter(&points, &centres, ["first", "second"])))?;
     Ok((learned.model, elapsed))
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-/// The two first principal directions of some points, by power iteration; close enough to draw.
-fn principal_plane(points: &[Vec<f64>]) -> [Vec<f64>; 2] {
-    let mean: Vec<f64> =
-        (0..DIM).map(|c| points.iter().map(|p| p[c]).sum::<f64>() / points.len() as f64).collect();
-    let centred: Vec<Vec<f64>> =
-        points.iter().map(|p| p.iter().zip(&mean).map(|(x, m)| x - m).collect()).collect();
-    let mut axes: [Vec<f64>; 2] = std::array::from_fn(|_| vec![0.0; DIM]);
-    for number in 0..2 {
-        let mut axis: Vec<f64> = (0..DIM).map(|c| 1.0 + (c * (number + 1)) as f64).collect();
-        for _ in 0..100 {
-            let shares: Vec<f64> = centred.iter().map(|p| dot(p, &axis)).collect();
-            let mut next: Vec<f64> =
-                (0..DIM).map(|c| centred.iter().zip(&shares).map(|(p, s)| p[c] * s).sum()).collect();
-            let along = dot(&next, &axes[0]);
-            next.iter_mut().zip(&axes[0]).for_each(|(x, a)| *x -= along * a);
-            let length = dot(&next, &next).sqrt().max(f64::MIN_POSITIVE);
-            axis = next.iter().map(|x| x / length).collect();
-        }
-        axes[number] = axis;
-    }
-    axes
 }
 
 /// Runs k-means on all of Monday's rows, in memory, beside the model from the sketch.

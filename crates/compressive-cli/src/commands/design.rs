@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compressive::design::{DesignParams, LawChoice, Task, design};
-use compressive::{Bounds, Feature, FrequencyLaw, LandmarkRule, SketchSpec};
+use compressive::{Bounds, Feature, LandmarkRule, SketchSpec};
 use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
 use serde_json::json;
 
 use super::private_design::{self, Look};
 use crate::args::{DataArgs, DesignArgs, FeatureArg, PurposeArgs, RecipeArgs, ThreadArgs};
-use crate::output::{self, count, number};
+use crate::output::{self, count};
+use compressive_report::words::recipe;
 
 /// Rows of the pilot unless the user says otherwise.
 pub const PILOT_ROWS: usize = 10_000;
@@ -47,7 +48,7 @@ pub fn run(args: &DesignArgs) -> Result<()> {
             "pilot_rows": pilot.map(|pilot| pilot.n_rows), "source": spec.source,
         }));
     }
-    let lines = format!("{}: {}\n", args.output.display(), describe(&spec));
+    let lines = format!("{}: {}\n", args.output.display(), recipe(&spec));
     output::print(&lines)?;
     note(args.data.quiet, &why);
     Ok(())
@@ -230,49 +231,6 @@ fn bounds(declared: &[String], columns: &[String]) -> Result<Option<Bounds>> {
     }
     let (low, high) = ranges.into_iter().flatten().unzip();
     Ok(Some(Bounds { low, high }))
-}
-
-/// The recipe in one line.
-pub fn describe(spec: &SketchSpec) -> String {
-    if let Feature::Quadratic { complex } = spec.feature {
-        return format!(
-            "quadratic of {}{} over {}{}",
-            if complex { "complex " } else { "" },
-            count(spec.size as u64, "direction"),
-            count(spec.dim() as u64, "column"),
-            if spec.structured { ", structured" } else { "" },
-        );
-    }
-    if let Some(image) = spec.feature.image() {
-        return format!(
-            "conv of {} frequencies over images of {} x {} x {}, law {}, scale {}",
-            output::thousands(spec.size as u64),
-            image.height,
-            image.width,
-            image.channels,
-            spec.law.name(),
-            number(spec.scale),
-        );
-    }
-    if let FrequencyLaw::Landmarks { sampler, .. } = &spec.law {
-        return format!(
-            "{} at {} landmarks over {}, chosen by {}, kernel width {}",
-            spec.feature.name(),
-            output::thousands(spec.size as u64),
-            count(spec.dim() as u64, "column"),
-            sampler.name(),
-            number(spec.scale),
-        );
-    }
-    format!(
-        "{} of {} frequencies over {}, law {}, scale {}{}",
-        spec.feature.name(),
-        output::thousands(spec.size as u64),
-        count(spec.dim() as u64, "column"),
-        spec.law.name(),
-        number(spec.scale),
-        if spec.structured { ", structured" } else { "" },
-    )
 }
 
 /// Why the recipe is what it is.

@@ -14,7 +14,7 @@ use super::design::{PILOT_ROWS, note};
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
-use crate::report;
+use compressive_report::text as report;
 
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {

@@ -9,8 +9,7 @@ use serde_json::json;
 use super::{read, read_any_sketch, read_model, read_spec};
 use crate::args::InspectArgs;
 use crate::output::{self, bytes, count, number, plot};
-use crate::promise;
-use crate::report as words;
+use compressive_report::{promise, text as words};
 
 /// Shows a sketch, a spec or a model.
 pub fn run(args: &InspectArgs) -> Result<()> {
@@ -272,7 +271,7 @@ fn describe_spec(spec: &SketchSpec) -> String {
     let mut text = format!("fingerprint  {}\n", spec.fingerprint());
     text.push_str(&format!(
         "recipe       {}{}, seed {}\n",
-        super::design::describe(spec),
+        compressive_report::words::recipe(spec),
         if spec.dither { ", dithered" } else { "" },
         spec.seed,
     ));

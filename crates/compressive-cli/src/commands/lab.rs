@@ -1,6 +1,6 @@
 //! `lab`: the experiments of the papers, with their published numbers beside ours.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use compressive_lab::experiment::{Experiment, Options, Outcome, Provenance, Report, all, find, write};
 use serde_json::json;
 
@@ -36,7 +36,12 @@ fn run_all(args: &LabRunArgs) -> Result<()> {
         quick: args.quick,
         threads: args.threads.count(),
         data: args.data.clone(),
+        keep: args.keep.clone(),
     };
+    if let Some(folder) = &args.keep {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    }
     let mut reports = Vec::new();
     for experiment in experiments {
         let report = experiment.run(&options, &mut |line| {

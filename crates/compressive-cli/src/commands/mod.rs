@@ -19,6 +19,7 @@ pub mod predict_classes;
 pub mod private_design;
 pub mod privatize;
 pub mod query;
+pub mod report;
 pub mod sample;
 pub mod score;
 pub mod score_classes;

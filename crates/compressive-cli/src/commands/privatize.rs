@@ -15,7 +15,7 @@ use super::{check_output, read_any_sketch, wrong_usage};
 use crate::args::{BudgetArgs, PrivatizeArgs, SplitArg};
 use crate::ledger::{Budget, Ledger};
 use crate::output::{self, amount};
-use crate::promise;
+use compressive_report::promise;
 
 /// Adds noise to a sketch and writes it.
 pub fn run(args: &PrivatizeArgs) -> Result<()> {

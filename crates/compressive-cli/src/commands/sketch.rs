@@ -9,12 +9,13 @@ use compressive::{Backend, Sketch, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, sketch_dataset, write_atomic};
 use serde_json::json;
 
-use super::design::{Purpose, describe, design_on, note, open};
+use super::design::{Purpose, design_on, note, open};
 use super::private_design::Look;
 use super::{check_folder, check_output, read_spec};
 use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
 use crate::interrupt;
 use crate::output::{self, bytes, count, seconds};
+use compressive_report::words::recipe;
 
 /// Sketches the data and writes one file, or one for each value of `--by`.
 pub fn run(args: &SketchArgs) -> Result<()> {
@@ -223,7 +224,7 @@ impl Done {
             count(self.outcome.rows_read, "row"),
             seconds(self.elapsed),
             output::thousands(rate as u64),
-            describe(self.operator.spec()),
+            recipe(self.operator.spec()),
         )
     }
 

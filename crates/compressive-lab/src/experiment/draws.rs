@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use crate::error::Result;
-use crate::experiment::Progress;
+use crate::error::{Error, Result};
+use crate::experiment::{Options, Progress};
 use crate::parallel::thread_count;
 
 /// Calls `work(draw)` for every draw, whole draws at a time, and returns the results in the order of the draws.
@@ -48,6 +48,31 @@ pub(super) fn map<T: Send>(
     results.into_iter().flatten().collect()
 }
 
+/// As [`map`], for experiments of hours: each finished draw is kept as a file in the folder `options.keep`, and is read from there when the experiment is run again.
+pub(super) fn map_kept(
+    options: &Options,
+    draws: usize,
+    key: &str,
+    progress: &mut Progress<'_>,
+    work: impl Fn(u64) -> Result<Vec<Vec<f64>>> + Sync,
+) -> Result<Vec<Vec<Vec<f64>>>> {
+    let size = if options.quick { "quick" } else { "full" };
+    let file =
+        |draw: u64| options.keep.as_ref().map(|folder| folder.join(format!("{key}-{size}-{draw}.json")));
+    map(draws, options.threads, key, progress, |draw| {
+        let Some(path) = file(draw) else { return work(draw) };
+        let kept = std::fs::read(&path).ok();
+        if let Some(kept) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            return Ok(kept);
+        }
+        let found = work(draw)?;
+        let failed = |problem: String| Error::File { path: path.display().to_string(), problem };
+        let text = serde_json::to_vec(&found).map_err(|e| failed(e.to_string()))?;
+        compressive_io::write_atomic(&path, &text).map_err(|e| failed(e.to_string()))?;
+        Ok(found)
+    })
+}
+
 /// The middle value, the mean of the two middle ones if their number is even; NaN for none.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -72,7 +97,6 @@ pub(super) fn share(values: &[f64], limit: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     #[test]
     fn draws_come_back_in_order_whatever_the_number_of_threads() {
@@ -94,6 +118,24 @@ mod tests {
         };
         let outcome = map(5, 2, "cell", &mut |_| (), refuse);
         assert!(matches!(outcome, Err(Error::TooFewRows { what: "draw 2", .. })));
+    }
+
+    #[test]
+    fn kept_draws_are_not_made_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options { keep: Some(folder.path().into()), ..Options::quick() };
+        let made = AtomicUsize::new(0);
+        let run = |draws| {
+            map_kept(&options, draws, "cell", &mut |_| (), |draw| {
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(vec![vec![1.0 / (draw + 3) as f64]])
+            })
+        };
+        let first = run(2).expect("no error");
+        let all = run(5).expect("no error");
+        assert_eq!((made.load(Ordering::Relaxed), &all[..2], all.len()), (5, &first[..], 5));
+        std::fs::write(folder.path().join("cell-quick-0.json"), "[[0.3").expect("a broken file");
+        assert_eq!(run(1).expect("made again"), first[..1]);
     }
 
     #[test]

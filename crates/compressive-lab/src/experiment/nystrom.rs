@@ -71,7 +71,8 @@ fn run(task: Task, options: &Options, progress: &mut Progress<'_>) -> Result<Rep
             Some(file) => Some(Problem::file(file, options.data.as_deref(), options.threads)?),
             None => None,
         };
-        let outcomes = draws::map(draws, options.threads, set.name, progress, |draw| {
+        let key = format!("nystrom-{}-{}", task.name(), short(set.name));
+        let outcomes = draws::map_kept(options, draws, &key, progress, |draw| {
             let drawn = if fixed.is_none() { Some(Problem::synthetic(n_rows, draw)?) } else { None };
             match drawn.as_ref().or(fixed.as_ref()) {
                 Some(problem) => one_draw(problem, set, task, sizes, draw),
@@ -142,6 +143,11 @@ fn cell(losses: &[f64]) -> Cell {
         .with("draws", n)
 }
 
+/// The first word of a name.
+fn short(name: &str) -> String {
+    name.split([',', ' ']).next().unwrap_or_default().to_lowercase()
+}
+
 fn figure(set: &Set, task: Task, sizes: &[f64], medians: &[Vec<f64>]) -> Result<Figure> {
     let series = METHODS.iter().zip(medians).map(|((name, _), curve)| Series {
         name: (*name).into(),
@@ -157,7 +163,7 @@ fn figure(set: &Set, task: Task, sizes: &[f64], medians: &[Vec<f64>]) -> Result<
         y_label: y_label.into(),
         series: series.collect(),
     };
-    let name = set.name.split([',', ' ']).next().unwrap_or_default().to_lowercase();
+    let name = short(set.name);
     let names: Vec<&str> = METHODS.iter().map(|(name, _)| *name).collect();
     Ok(Figure {
         file: format!("nystrom-{}-{name}.png", task.name()),

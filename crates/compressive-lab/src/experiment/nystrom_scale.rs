@@ -37,7 +37,8 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     let widths: &[f64] = options.pick(&WIDTHS, &[2.0, 4.0]);
     let mut report = Report { text: text(n_rows, draws), ..Report::default() };
     for (task, usable) in [Task::Kmeans, Task::Gmm].into_iter().zip(USABLE) {
-        let outcomes = draws::map(draws, options.threads, task.name(), progress, |draw| {
+        let key = format!("nystrom-scale-{}", task.name());
+        let outcomes = draws::map_kept(options, draws, &key, progress, |draw| {
             let problem = Problem::synthetic(n_rows, draw)?;
             let m = (SIZE * problem.parameters(task) as f64).round() as usize;
             let one = |width: f64| {

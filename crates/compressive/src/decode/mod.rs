@@ -29,7 +29,7 @@ mod tests;
 pub use fit::{Fit, Problem};
 pub use info::{DecodeInfo, Stop};
 pub use metric::Metric;
-pub(crate) use noise::expected_cost;
+pub(crate) use noise::{excess, expected_cost, expected_squares};
 pub(crate) use polish::Packed;
 pub(crate) use pursuit::cluster_variance;
 pub(crate) use quadrature::quadrature;

@@ -20,14 +20,22 @@ pub(crate) fn expected_cost(target: &Target, family: &Gaussian, fit: &Fit) -> f6
     if let Some(metric) = &target.metric {
         return super::kernel_noise::expected_cost(target, metric, family, fit);
     }
+    let squares = target.weights.iter().map(|w| w * w);
+    squares.zip(expected_squares(target, family, fit)).map(|(w, square)| w * square).sum()
+}
+
+/// The squared residual $|z_j - \hat z_j|^2$ that a right fit is expected to leave at each frequency.
+pub(crate) fn expected_squares(target: &Target, family: &Gaussian, fit: &Fit) -> Vec<f64> {
     let (d, p) = (target.dim(), family.n_params());
     let weights = fit.normalised_weights();
     let sigmas: Vec<Vec<f64>> =
         fit.atoms.chunks_exact(p).map(|atom| family.covariance_of(atom, &fit.shared)).collect();
     let diagonal = !matches!(family.covariance(), Shape::Full | Shape::Known(_));
     let parts = if target.complex { 1.0 } else { 0.5 };
-    let mut total = 0.0;
-    for (w, omega) in target.weights.iter().zip(family.frequencies().chunks_exact(d)) {
+    let parameters = (fit.k() * (1 + p) + fit.shared.len()) as f64;
+    let free = (1.0 - parameters / target.entries() as f64).max(0.1);
+    let added = 2.0 * parts * excess(target);
+    let one = |omega: &[f64]| {
         let mut left = 0.0;
         for (alpha, sigma) in weights.iter().zip(&sigmas) {
             let variance = |c: usize| sigma[c * d + c] * omega[c] * omega[c];
@@ -44,14 +52,10 @@ pub(crate) fn expected_cost(target: &Target, family: &Gaussian, fit: &Fit) -> f6
             };
             left += alpha * (1.0 - (-s2).exp() * (1.0 + s2 + 0.5 * absorbed)).max(0.0);
         }
-        total += w * w * parts * left;
-    }
-    let squares: f64 = target.weights.iter().map(|w| w * w).sum::<f64>() * 2.0 * parts;
-    let added = excess(target) * squares;
-    let parameters = (fit.k() * (1 + p) + fit.shared.len()) as f64;
-    let free = (1.0 - parameters / target.entries() as f64).max(0.1);
-    // The rounding of the features alone leaves 2^-50 / 12 an entry.
-    (free * (total + added) / target.rows).max(1e-16 * squares)
+        // The rounding of the features alone leaves 2^-50 / 12 an entry.
+        (free * (parts * left + added) / target.rows).max(2e-16 * parts)
+    };
+    family.frequencies().chunks_exact(d).map(one).collect()
 }
 
 /// Power of one row's entry beyond the 1/2 of a sine or cosine: other harmonics of the feature, and added noise times the rows.

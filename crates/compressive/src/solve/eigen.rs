@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 60;
 /// The eigenvalues, the largest first, and the eigenvectors as rows (n x n, row-major). Only the lower triangle of the row-major `matrix` is read.
 ///
 /// Orthonormal to rounding, and with an error of a few roundings of the largest eigenvalue, whatever the matrix.
-pub(crate) fn symmetric_eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
+pub fn symmetric_eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     debug_assert_eq!(matrix.len(), n * n);
     let (mut diagonal, mut off, mut vectors) = tridiagonal(matrix, n);
     diagonalise(&mut diagonal, &mut off, &mut vectors, n);

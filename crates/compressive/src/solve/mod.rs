@@ -21,7 +21,7 @@ mod nnls;
 #[cfg(test)]
 mod problems;
 
-pub(crate) use eigen::symmetric_eigen;
+pub use eigen::symmetric_eigen;
 pub(crate) use golden::golden_section;
 pub use lbfgs::{LbfgsInfo, LbfgsParams, minimize};
 pub use levenberg::{LeastSquares, LmInfo, LmParams, levenberg_marquardt};

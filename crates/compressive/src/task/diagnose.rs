@@ -8,12 +8,12 @@
 
 use serde::Serialize;
 
-use crate::atom::{AtomFamily, Gaussian, Shape};
-use crate::decode::{Fit, Problem, Target, expected_cost};
+use crate::decode::Target;
 use crate::error::{Error, Result};
-use crate::model::{Content, Model, to_working};
+use crate::model::{Content, Model};
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
+use crate::task::explain::{Laid, working_locations};
 use crate::task::{Components, LearnParams, learn};
 
 /// What is wrong, if anything.
@@ -113,7 +113,10 @@ fn undiagnosed(content: &Content) -> Option<&'static str> {
         Content::Pca { .. } => Some(
             "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact",
         ),
-        _ => None,
+        Content::Stable { .. } => Some(
+            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
+        ),
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => None,
     }
 }
 
@@ -167,15 +170,12 @@ fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: 
     use crate::design::Task;
     use crate::task::CovarianceKind;
     let (task, covariance) = match &model.content {
-        Content::Kmeans { .. } | Content::Pca { .. } | Content::Generator(_) | Content::Classify(_) => {
-            (Task::Kmeans, CovarianceKind::Diag)
-        }
         Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
-        Content::Stable { .. } => (Task::Stable, CovarianceKind::Diag),
         Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
             (Task::Gmm, CovarianceKind::Full)
         }
         Content::Gmm { .. } => (Task::Gmm, CovarianceKind::Diag),
+        _ => (Task::Kmeans, CovarianceKind::Diag),
     };
     let k = Components::Exactly(model.k);
     let params = LearnParams {
@@ -200,76 +200,11 @@ struct Objective {
 
 /// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the clusters are fitted at the given centres.
 fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<Objective> {
-    let spec = operator.spec();
-    if model.columns != spec.columns {
-        return Err(Error::Model {
-            field: "columns".into(),
-            problem: format!(
-                "the model has {}, the sketch {}",
-                model.columns.join(", "),
-                spec.columns.join(", ")
-            ),
-        });
-    }
-    let (family, fit) = match &model.content {
-        Content::Gmm { weights, covariances, .. } => {
-            let family = target.points.with_covariance(Shape::Full);
-            let mut atoms = Vec::new();
-            for (l, location) in working_locations(operator, model).iter().enumerate() {
-                atoms.extend_from_slice(location);
-                atoms.extend(triangle(&to_working(&spec.transform, &covariances.matrix(l)), target.dim()));
-            }
-            (family, Fit { atoms, shared: vec![], weights: weights.clone() })
-        }
-        Content::Kmeans { .. }
-        | Content::Kmedians { .. }
-        | Content::Pca { .. }
-        | Content::Generator(_)
-        | Content::Classify(_) => fitted_shapes(operator, target, model),
-        Content::Stable { .. } => {
-            return Err(Error::Model {
-                field: "task".into(),
-                problem: "stable laws cannot be diagnosed; their own `origin.misfit` tells how well they explain the sketch".into(),
-            });
-        }
-    };
-    let clean = target.without_harmonics(&family, &fit);
-    let cost = Problem::new(&clean, &family).cost(&fit);
+    let laid = Laid::new(operator, target, model)?;
     let d = target.dim();
-    let trace = |atom: &[f64]| {
-        let sigma = family.covariance_of(atom, &fit.shared);
-        (0..d).map(|i| sigma[i * d + i]).sum::<f64>() / d as f64
-    };
-    let variance = fit.atoms.chunks_exact(family.n_params()).map(trace).sum::<f64>() / model.k as f64;
-    Ok(Objective { misfit: cost / expected_cost(&clean, &family, &fit), variance })
-}
-
-/// Lower Cholesky factor of a covariance (validated, so it has one), by rows.
-fn triangle(sigma: &[f64], d: usize) -> Vec<f64> {
-    let rows: Vec<Vec<f64>> = sigma.chunks_exact(d).map(<[f64]>::to_vec).collect();
-    let lower = crate::frequency::cholesky(&rows).unwrap_or_else(|| vec![vec![0.0; d]; d]);
-    lower.iter().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect()
-}
-
-/// Diagonal Gaussians at a model's centres, their weights and variances fitted.
-fn fitted_shapes(operator: &SketchOperator, target: &Target, model: &Model) -> (Gaussian, Fit) {
-    let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
-    let width = crate::decode::cluster_variance(target);
-    let atoms: Vec<f64> =
-        working_locations(operator, model).iter().flat_map(|c| family.init(c, width)).collect();
-    let mut fit = Fit { atoms, shared: vec![], weights: vec![1.0 / model.k as f64; model.k] };
-    let mut clean = target.clone();
-    for _ in 0..if target.harmonics.is_empty() { 1 } else { 4 } {
-        let mut problem = Problem::new(&clean, &family);
-        fit.weights = problem.solve_weights(&fit, false);
-        problem.descend_shapes(&mut fit, 300);
-        clean = target.without_harmonics(&family, &fit);
-    }
-    (family, fit)
-}
-
-fn working_locations(operator: &SketchOperator, model: &Model) -> Vec<Vec<f64>> {
-    model.locations().iter().map(|x| operator.spec().transform.apply(x)).collect()
+    let trace = |sigma: &Vec<f64>| (0..d).map(|i| sigma[i * d + i]).sum::<f64>() / d as f64;
+    let variance = laid.covariances().iter().map(trace).sum::<f64>() / model.k as f64;
+    Ok(Objective { misfit: laid.misfit(), variance })
 }
 
 /// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per working coordinate.

@@ -3,7 +3,7 @@
 use compressive::SketchSpec;
 use compressive::privacy::{Mechanism, Neighbours, PrivateSketch, Release, SpecOrigin};
 
-use crate::output::{amount, count, number};
+use crate::words::{amount, count, number};
 
 /// One release, a fact a line.
 pub fn describe(release: &Release) -> String {

@@ -7,7 +7,7 @@ use compressive::generate::Generator;
 use compressive::model::{Classifier, Content, Covariances, Model, Rule};
 use compressive::task::{Candidate, Learned};
 
-use crate::output::{count, number, seconds, thousands};
+use crate::words::{count, number, seconds, thousands};
 
 /// Components shown at most.
 const COMPONENTS_SHOWN: usize = 20;
@@ -219,7 +219,8 @@ fn network(generator: &Generator) -> String {
     format!("layers {}, {} weights\n", widths.join(" -> "), thousands(generator.weights.len() as u64))
 }
 
-fn misfit(misfit: f64) -> String {
+/// A misfit, and what it says.
+pub fn misfit(misfit: f64) -> String {
     if misfit <= EXPLAINED {
         return format!(
             "misfit {}: the model explains the sketch to within its sampling noise\n",

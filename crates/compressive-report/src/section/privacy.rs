@@ -1,0 +1,33 @@
+//! What the release promises.
+
+use compressive::privacy::AnySketch;
+
+use crate::html::{escape, section as part};
+use crate::page::View;
+use crate::promise;
+
+/// The promise of each holder; for a plain sketch, that there is none.
+pub fn section(view: &View<'_>) -> String {
+    let body = match view.material.total {
+        AnySketch::Plain(_) => "<p>This is a plain sketch: exact sums, without noise. It holds no row, yet someone who knows all rows but one could work out that one. \
+                                Release it to others with <code>compressive privatize</code>.</p>\n"
+            .to_owned(),
+        AnySketch::Private(sketch) => {
+            let releases = sketch.releases();
+            let told = releases.iter().enumerate().map(|(i, release)| {
+                let holder = if releases.len() > 1 {
+                    format!("<h3>Holder {} of {}</h3>\n", i + 1, releases.len())
+                } else {
+                    String::new()
+                };
+                format!("{holder}<pre>{}</pre>\n", escape(&promise::describe(release)))
+            });
+            format!(
+                "{}<p>On the mean: standard deviation {}.</p>\n",
+                told.collect::<String>(),
+                escape(&promise::mean_noise(sketch))
+            )
+        }
+    };
+    part("privacy", "Privacy", &body)
+}

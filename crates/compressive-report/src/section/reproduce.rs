@@ -1,0 +1,52 @@
+//! How all this was made.
+
+use crate::html::{details, escape, section as part, table};
+use crate::page::View;
+use crate::words::number;
+
+/// The commands, and the columns as the recipe takes them.
+pub fn section(view: &View<'_>) -> String {
+    let spec = view.material.total.spec();
+    let commands: Vec<String> = view.material.commands.iter().map(|c| escape(c)).collect();
+    let heads = ["column", "centre", "spread", "low", "high"].map(String::from);
+    let row = |c: usize| {
+        let bound = |side: fn(&compressive::Bounds) -> &Vec<f64>| {
+            spec.bounds.as_ref().map_or("-".into(), |b| number(side(b)[c]))
+        };
+        vec![
+            spec.columns[c].clone(),
+            number(spec.transform.centre[c]),
+            number(spec.transform.spread[c]),
+            bound(|b| &b.low),
+            bound(|b| &b.high),
+        ]
+    };
+    let rows: Vec<Vec<String>> = (0..spec.dim()).map(row).collect();
+    let columns =
+        details("Columns, as the recipe takes them", &table("Columns of the sketch", &heads, &rows));
+    let label = "The recipe as JSON";
+    let recipe = format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\"><pre>{}</pre></div>\n",
+        escape(&shortened(&spec.to_json_pretty()))
+    );
+    part(
+        "reproduce",
+        "How to make it again",
+        &format!(
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Commands\"><pre>{}</pre></div>\n{columns}{}",
+            commands.join("\n"),
+            details(label, &recipe)
+        ),
+    )
+}
+
+/// Long recipes (landmarks, whitening matrices, tables) are cut.
+fn shortened(json: &str) -> String {
+    const MOST: usize = 6000;
+    match json.char_indices().nth(MOST) {
+        None => json.to_owned(),
+        Some((at, _)) => {
+            format!("{}\n... (the rest is in the sketch: compressive inspect --spec)", &json[..at])
+        }
+    }
+}

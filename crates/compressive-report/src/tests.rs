@@ -1,0 +1,105 @@
+use compressive::design::{DesignParams, Task, design};
+use compressive::model::Model;
+use compressive::privacy::AnySketch;
+use compressive::task::{Components, LearnParams, learn};
+use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
+use compressive_lab::{Rng, generate};
+
+use super::*;
+
+/// Two days of three clusters in four columns, with the mixture of both.
+struct Fixture {
+    operator: SketchOperator,
+    days: Vec<(String, AnySketch)>,
+    total: AnySketch,
+    rows: Vec<f64>,
+    model: Model,
+}
+
+fn fixture() -> Fixture {
+    let columns = ["a", "b", "<c>", "d & e"].map(String::from);
+    let truth = generate::separated(3, 4, 3.0, &mut Rng::new(5)).expect("a mixture");
+    let rows = truth.sample(4000, &mut Rng::new(6)).expect("rows").values;
+    let params = DesignParams { task: Task::Gmm, k: 3, ..DesignParams::default() };
+    let operator = design(&rows, &columns, &params).expect("a spec").build().expect("an operator");
+    let sketch = |rows: &[f64]| {
+        let mut sketch = Sketch::empty(&operator);
+        operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).expect("sums");
+        sketch
+    };
+    let (monday, tuesday) = (sketch(&rows[..8000]), sketch(&rows[8000..]));
+    let mut total = monday.clone();
+    total.merge(&tuesday).expect("one spec");
+    let params = LearnParams { task: Task::Gmm, k: Components::Exactly(3), ..LearnParams::default() };
+    let model = learn(&operator, &total.moments().expect("rows"), &params).expect("a model").model;
+    let days = vec![
+        ("monday".to_owned(), AnySketch::Plain(monday)),
+        ("tuesday".to_owned(), AnySketch::Plain(tuesday)),
+    ];
+    Fixture { operator, days, total: AnySketch::Plain(total), rows, model }
+}
+
+impl Fixture {
+    fn page(&self, model: bool) -> String {
+        let material = Material {
+            title: "Two <days>",
+            operator: &self.operator,
+            total: &self.total,
+            bytes: 1234,
+            series: &self.days,
+            model: model.then_some(&self.model),
+            candidates: &[],
+            sample: Some(&self.rows[..400]),
+            commands: &["compressive report a.sketch".to_owned()],
+        };
+        page(&material).expect("a page")
+    }
+}
+
+#[test]
+fn a_page_has_its_sections_escapes_names_and_asks_for_nothing_outside() {
+    let text = fixture().page(true);
+    for id in ["overview", "components", "map", "drift", "sketch", "privacy", "reproduce"] {
+        assert!(text.contains(&format!("<section id=\"{id}\"")), "{id}");
+    }
+    assert!(text.contains("<h1>Two &lt;days&gt;</h1>") && !text.contains("<c>"));
+    let outside: Vec<&str> =
+        text.split("http").skip(1).filter(|t| !t.starts_with("://www.w3.org/2000/svg")).collect();
+    assert!(outside.iter().all(|t| t.starts_with("-equiv")), "{outside:?}");
+    assert_eq!(text.matches("<svg").count(), text.matches("role=\"img\" aria-label=\"").count());
+    assert_eq!(text.matches("<circle class=\"row\"").count(), 100);
+}
+
+#[test]
+fn without_a_model_a_page_tells_of_the_sketch_and_the_sample_alone() {
+    let text = fixture().page(false);
+    assert!(text.contains("<section id=\"sketch\"") && text.contains("<section id=\"map\""));
+    assert!(!text.contains("<section id=\"components\"") && !text.contains("<ellipse"));
+}
+
+#[test]
+fn the_directions_tell_apart_what_single_columns_do_not() {
+    let Fixture { model, .. } = fixture();
+    let shapes = Shapes::of(&model, None).expect("a mixture has shapes");
+    let ratio = |axis: &Axis| {
+        let places: Vec<f64> = shapes.means.iter().map(|m| axis.of(m)).collect();
+        let mean = places.iter().sum::<f64>() / 3.0;
+        let between = places.iter().map(|p| (p - mean).powi(2)).sum::<f64>();
+        let within = (0..3).map(|l| shapes.covariance(l, &axis.vector, &axis.vector)).sum::<f64>();
+        between / within
+    };
+    let axes = axes(&model, &shapes);
+    assert!(axes[2..].iter().all(|column| ratio(&axes[0]) >= 0.99 * ratio(column)));
+    assert!(ratio(&axes[0]) > ratio(&axes[1]) && axes.len() == 6 && axes[0].name == "direction 1");
+}
+
+#[test]
+fn the_column_that_separates_comes_first() {
+    let content = r#"{"format": 1, "task": "gmm", "k": 2, "columns": ["flat", "far"], "weights": [0.5, 0.5],
+        "means": [[1.0, 0.0], [1.5, 9.0]], "covariances": [[1.0, 1.0], [1.0, 1.0]]}"#;
+    let model = Model::from_json(content).expect("a model");
+    let found = telling_columns(&Shapes::of(&model, None).expect("shapes"));
+    assert_eq!(found[0].0, 1);
+    // Between 4.5^2, within 1.
+    assert!((found[0].1 - 20.25 / 21.25).abs() < 1e-12 && (found[1].1 - 0.0625 / 1.0625).abs() < 1e-12);
+}

@@ -1,0 +1,130 @@
+//! Numbers, sizes and recipes as a person would say them.
+
+use std::time::Duration;
+
+use compressive::{Feature, FrequencyLaw, SketchSpec};
+
+/// A whole number with thousands separators.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `one row`, `2 rows`.
+pub fn count(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
+/// Bytes in the unit a person would use.
+pub fn bytes(n: u64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB"];
+    let (mut value, mut unit) = (n as f64, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let decimals = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.decimals$} {}", units[unit])
+}
+
+/// Four significant digits, without needless zeros.
+pub fn number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{x}");
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    if (-4..7).contains(&magnitude) {
+        let decimals = (3 - magnitude).max(0) as usize;
+        let text = format!("{x:.decimals$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        format!("{x:.3e}")
+    }
+}
+
+/// A budget as it was given: without the noise that sums have in their last digits.
+pub fn amount(x: f64) -> String {
+    let clean: f64 = format!("{x:.11e}").parse().unwrap_or(x);
+    if clean != 0.0 && clean.abs() < 1e-4 { format!("{clean:e}") } else { format!("{clean}") }
+}
+
+/// Seconds as a person would say them.
+pub fn seconds(duration: Duration) -> String {
+    let s = duration.as_secs_f64();
+    if s < 0.1 { format!("{:.0} ms", 1e3 * s) } else { format!("{s:.2} s") }
+}
+
+/// The recipe in one line.
+pub fn recipe(spec: &SketchSpec) -> String {
+    if let Feature::Quadratic { complex } = spec.feature {
+        return format!(
+            "quadratic of {}{} over {}{}",
+            if complex { "complex " } else { "" },
+            count(spec.size as u64, "direction"),
+            count(spec.dim() as u64, "column"),
+            if spec.structured { ", structured" } else { "" },
+        );
+    }
+    if let Some(image) = spec.feature.image() {
+        return format!(
+            "conv of {} frequencies over images of {} x {} x {}, law {}, scale {}",
+            thousands(spec.size as u64),
+            image.height,
+            image.width,
+            image.channels,
+            spec.law.name(),
+            number(spec.scale),
+        );
+    }
+    if let FrequencyLaw::Landmarks { sampler, .. } = &spec.law {
+        return format!(
+            "{} at {} landmarks over {}, chosen by {}, kernel width {}",
+            spec.feature.name(),
+            thousands(spec.size as u64),
+            count(spec.dim() as u64, "column"),
+            sampler.name(),
+            number(spec.scale),
+        );
+    }
+    format!(
+        "{} of {} frequencies over {}, law {}, scale {}{}",
+        spec.feature.name(),
+        thousands(spec.size as u64),
+        count(spec.dim() as u64, "column"),
+        spec.law.name(),
+        number(spec.scale),
+        if spec.structured { ", structured" } else { "" },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(16_914), "16.9 kB");
+        assert_eq!(bytes(40_000_128), "40.0 MB");
+        assert_eq!(bytes(999_999), "1.0 MB");
+        assert_eq!(number(0.123_456), "0.1235");
+        assert_eq!(number(1000.0), "1000");
+        assert_eq!(number(2.5), "2.5");
+        assert_eq!(number(1.7e9), "1.700e9");
+        assert_eq!(number(-3e-9), "-3.000e-9");
+        assert_eq!(amount(0.1 + 0.2), "0.3");
+        assert_eq!(amount(1e-6 + 2e-6), "3e-6");
+        assert_eq!(amount(12.5), "12.5");
+        assert_eq!(amount(0.0), "0");
+    }
+}
