@@ -18,6 +18,7 @@
 //! References: \[KTTG17\], \[KBGP18\], \[SJ22\], \[Sch21\].
 
 mod backend;
+mod bits;
 mod buffer;
 mod damped;
 mod dense;
@@ -32,6 +33,7 @@ mod wave;
 mod weight;
 
 pub use backend::Backend;
+pub use bits::count_ones;
 pub use damped::{damped_waves, exponentials};
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
 pub use product::{Layout, product};

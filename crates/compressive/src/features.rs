@@ -136,7 +136,7 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Result<Vec<f32>> {
     Ok((0..bits).map(sign).collect())
 }
 
-/// Adds rows of [`packed`] bits, both blocks, to a sketch: the sums are those of the rows they came from. Cost: one addition a bit.
+/// Adds rows of [`packed`] bits, both blocks, to a sketch: the sums are those of the rows they came from. Cost: about a twentieth of an operation a bit.
 ///
 /// # Errors
 /// [`Error::Task`] for another feature than `one-bit`, [`Error::Shape`] if the bytes are not whole rows, [`Error::Incompatible`] for a sketch of another spec, [`Error::Full`] if it has no room.
@@ -151,12 +151,8 @@ pub fn add_packed(operator: &SketchOperator, bytes: &[u8], sketch: &mut Sketch) 
     sketch.check_spec(operator.spec(), operator.fingerprint())?;
     let n_rows = bytes.len() / len;
     sketch.add_rows(n_rows as u64, (n_rows as i64) << Sketch::GRID_BITS)?;
-    let mut ones = vec![0i64; bits];
-    for row in bytes.chunks_exact(len) {
-        for (i, count) in ones.iter_mut().enumerate() {
-            *count += i64::from(row[i / 8] >> (7 - i % 8) & 1);
-        }
-    }
+    let mut ones = vec![0i64; 8 * len];
+    compressive_kernels::count_ones(bytes, len, &mut ones);
     let signs = ones.iter().map(|count| (2 * count - n_rows as i64) << Sketch::GRID_BITS);
     sketch.sums_mut().iter_mut().zip(signs).for_each(|(sum, more)| *sum += more);
     Ok(())
