@@ -1,0 +1,190 @@
+//! Questions to the store: sums over buckets and streams, counts, deletions, and a copy of everything.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use compressive::Sketch;
+use compressive::privacy::PrivateSketch;
+use jiff::Timestamp;
+use redb::{Database, ReadableDatabase, ReadableTable};
+
+use crate::bucket::Bucket;
+use crate::error::{Error, Result};
+use crate::store::{Count, KEYS, META, PRIVATE, STREAMS, SUMS, Store, failed};
+
+/// A slice of the data: some streams, and the buckets from one to another, both included; an end that is not named is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Names of the streams, at least one.
+    pub streams: Vec<String>,
+    /// First bucket.
+    pub from: Option<Bucket>,
+    /// Last bucket.
+    pub to: Option<Bucket>,
+}
+
+impl Slice {
+    fn holds(&self, bucket: &str) -> bool {
+        let after = self.from.as_ref().is_none_or(|from| from.as_str() <= bucket);
+        after && self.to.as_ref().is_none_or(|to| bucket <= to.as_str())
+    }
+}
+
+impl Store {
+    /// The exact sums of each bucket of a slice, in order; those of several streams added up.
+    pub fn buckets(&self, slice: &Slice) -> Result<Vec<(Bucket, Sketch)>> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let table = transaction.open_table(SUMS).map_err(failed)?;
+        let mut all: BTreeMap<Bucket, Sketch> = BTreeMap::new();
+        for name in &slice.streams {
+            self.stream(name)?;
+            for entry in table.range((name.as_str(), "")..).map_err(failed)? {
+                let (key, value) = entry.map_err(failed)?;
+                let (stream, bucket) = key.value();
+                if stream != name {
+                    break;
+                }
+                if !slice.holds(bucket) {
+                    continue;
+                }
+                let sketch = self.sketch(value.value(), name, bucket)?;
+                match all.entry(Bucket::stored(bucket)) {
+                    std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(sketch)),
+                    std::collections::btree_map::Entry::Occupied(mut sum) => sum.get_mut().merge(&sketch)?,
+                }
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// The sketch of all rows of a slice: byte for byte that of the same rows sketched at once. Empty, if there are none.
+    pub fn sum(&self, slice: &Slice) -> Result<Sketch> {
+        let first = slice.streams.first().ok_or_else(|| Error::Payload("no stream is named".into()))?;
+        let operator = self.stream(first)?.spec.build()?;
+        let mut sum = Sketch::empty(&operator);
+        for name in &slice.streams[1..] {
+            let other = self.stream(name)?.spec;
+            if other.fingerprint() != operator.fingerprint() {
+                let differences = operator.spec().differences(&other).join(", ");
+                return Err(Error::OtherSpec { name: name.clone(), differences });
+            }
+        }
+        for (_, sketch) in self.buckets(slice)? {
+            sum.merge(&sketch)?;
+        }
+        Ok(sum)
+    }
+
+    /// The private sketches of a slice, with stream, bucket and key.
+    pub fn private(&self, slice: &Slice) -> Result<Vec<([String; 3], PrivateSketch)>> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let table = transaction.open_table(PRIVATE).map_err(failed)?;
+        let mut all = Vec::new();
+        for entry in table.iter().map_err(failed)? {
+            let (place, value) = entry.map_err(failed)?;
+            let (stream, bucket, key) = place.value();
+            if !slice.streams.iter().any(|s| s == stream) || !slice.holds(bucket) {
+                continue;
+            }
+            let sketch = PrivateSketch::from_bytes(value.value())
+                .map_err(|e| self.damaged(format!("private sketch `{key}` of `{stream}`: {e}")))?;
+            all.push(([stream, bucket, key].map(String::from), sketch));
+        }
+        Ok(all)
+    }
+
+    /// What each bucket of a stream holds.
+    pub fn counts(&self, name: &str) -> Result<Vec<Count>> {
+        let slice = Slice { streams: vec![name.to_owned()], ..Slice::default() };
+        let mut all: BTreeMap<Bucket, Count> = BTreeMap::new();
+        let empty = |bucket: &Bucket| Count { bucket: bucket.clone(), rows: 0, private: 0 };
+        for (bucket, sketch) in self.buckets(&slice)? {
+            all.entry(bucket.clone()).or_insert_with(|| empty(&bucket)).rows = sketch.rows();
+        }
+        for ([_, bucket, _], _) in self.private(&slice)? {
+            let bucket = Bucket::stored(&bucket);
+            all.entry(bucket.clone()).or_insert_with(|| empty(&bucket)).private += 1;
+        }
+        Ok(all.into_values().collect())
+    }
+
+    /// Deletes the buckets of a slice and returns how many there were. Their keys stay, so that a batch sent again is not counted into a bucket that is gone.
+    pub fn delete_buckets(&self, slice: &Slice) -> Result<usize> {
+        let transaction = self.database.begin_write().map_err(failed)?;
+        let mut deleted = 0;
+        {
+            let mut sums = transaction.open_table(SUMS).map_err(failed)?;
+            let ours =
+                |stream: &str, bucket: &str| slice.streams.iter().any(|s| s == stream) && slice.holds(bucket);
+            sums.retain(|(stream, bucket), _| {
+                let gone = ours(stream, bucket);
+                deleted += usize::from(gone);
+                !gone
+            })
+            .map_err(failed)?;
+            let mut private = transaction.open_table(PRIVATE).map_err(failed)?;
+            private.retain(|(stream, bucket, _), _| !ours(stream, bucket)).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(deleted)
+    }
+
+    /// Deletes a stream with all that belongs to it.
+    pub fn delete_stream(&self, name: &str) -> Result<()> {
+        self.stream(name)?;
+        let transaction = self.database.begin_write().map_err(failed)?;
+        {
+            transaction.open_table(STREAMS).map_err(failed)?.remove(name).map_err(failed)?;
+            let mut sums = transaction.open_table(SUMS).map_err(failed)?;
+            sums.retain(|(stream, _), _| stream != name).map_err(failed)?;
+            let mut private = transaction.open_table(PRIVATE).map_err(failed)?;
+            private.retain(|(stream, _, _), _| stream != name).map_err(failed)?;
+            let mut keys = transaction.open_table(KEYS).map_err(failed)?;
+            keys.retain(|(stream, _), _| stream != name).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(())
+    }
+
+    /// Deletes what streams keep no longer; returns the number of buckets.
+    pub fn expire(&self, now: Timestamp) -> Result<usize> {
+        let mut deleted = 0;
+        for (name, stream) in self.streams()? {
+            let Some(keep) = stream.keep else { continue };
+            let to = stream.every.before(now, i64::from(keep))?;
+            let old = Slice { streams: vec![name], from: None, to: Some(to) };
+            if !self.buckets(&old)?.is_empty() || !self.private(&old)?.is_empty() {
+                deleted += self.delete_buckets(&old)?;
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Copies everything, as it is at one moment, to a new store file while others go on writing.
+    pub fn backup(&self, path: &Path) -> Result<()> {
+        if path.exists() {
+            return Err(Error::Payload(format!("{} is there already; name a new file", path.display())));
+        }
+        let from = self.database.begin_read().map_err(failed)?;
+        let copy = Database::create(path).map_err(failed)?;
+        let to = copy.begin_write().map_err(failed)?;
+        {
+            macro_rules! copy {
+                ($table:expr) => {{
+                    let source = from.open_table($table).map_err(failed)?;
+                    let mut target = to.open_table($table).map_err(failed)?;
+                    for entry in source.iter().map_err(failed)? {
+                        let (key, value) = entry.map_err(failed)?;
+                        target.insert(key.value(), value.value()).map_err(failed)?;
+                    }
+                }};
+            }
+            copy!(STREAMS);
+            copy!(SUMS);
+            copy!(PRIVATE);
+            copy!(KEYS);
+            copy!(META);
+        }
+        to.commit().map_err(failed)
+    }
+}

@@ -1,0 +1,72 @@
+//! What can go wrong, in words for the one who asked.
+
+/// Result of the collector.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a request was not served. No message holds a token or a row.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A bucket's name that is none.
+    #[error(
+        "`{text}` is no bucket of a stream by {every}; write 2026-11-16T17 for an hour, 2026-11-16 for a day (UTC)"
+    )]
+    Bucket {
+        /// What was written.
+        text: String,
+        /// The stream's buckets.
+        every: &'static str,
+    },
+    /// A name of a stream that is none.
+    #[error(
+        "`{0}` is no name of a stream; use 1 to 100 letters, digits, `-`, `_` and `.`, beginning with a letter or digit"
+    )]
+    Name(String),
+    /// A stream that is not there.
+    #[error("there is no stream `{0}`; make it with PUT /v1/streams/{0} and a spec")]
+    NoStream(String),
+    /// A stream that is there with another spec.
+    #[error("the stream `{name}` has another spec: {differences}; choose another name, or delete the stream")]
+    OtherSpec {
+        /// The stream.
+        name: String,
+        /// What differs.
+        differences: String,
+    },
+    /// A fingerprint that is not the stream's.
+    #[error(
+        "the stream `{name}` has the fingerprint {expected}, the batch has {found}; sketch with the stream's own spec (GET /v1/streams/{name})"
+    )]
+    Fingerprint {
+        /// The stream.
+        name: String,
+        /// The stream's.
+        expected: String,
+        /// The batch's.
+        found: String,
+    },
+    /// A key that was used for other bytes.
+    #[error(
+        "the key `{0}` was used before for another batch; a key belongs to one batch, and a repeated batch has the same bytes"
+    )]
+    KeyReused(String),
+    /// A payload that cannot be added.
+    #[error("{0}")]
+    Payload(String),
+    /// No room in the queue of batches.
+    #[error("too many batches wait to be written; send this one again in a moment, with the same key")]
+    Busy,
+    /// The store failed; nothing of the batch was kept.
+    #[error("the store failed: {0}; nothing of this batch was counted")]
+    Store(String),
+    /// The store cannot be trusted.
+    #[error("the store {path} is damaged: {problem}; restore a backup (compressive serve --restore FILE)")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What was found.
+        problem: String,
+    },
+    /// From the library.
+    #[error(transparent)]
+    Sketch(#[from] compressive::Error),
+}
