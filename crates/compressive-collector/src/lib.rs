@@ -1,12 +1,16 @@
 //! The collector: a fleet sends one-bit contributions, rows or whole sketches, and nothing is lost or counted twice.
 //!
 //! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that
-//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what.
+//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`].
 #![forbid(unsafe_code)]
 
 mod ask;
 mod bucket;
 mod error;
+mod http;
+mod metrics;
+mod payload;
+mod server;
 mod store;
 mod token;
 mod writer;
@@ -14,6 +18,9 @@ mod writer;
 pub use ask::Slice;
 pub use bucket::{Bucket, Every};
 pub use error::{Error, Result};
+pub use http::Limits;
+pub use payload::Kind;
+pub use server::{Serve, Server};
 pub use store::{Answer, Batch, Content, Count, Store, Stream, check_name};
 pub use token::{Caller, Record, Role, Tokens};
 pub use writer::{Reply, Writer};

@@ -1,0 +1,106 @@
+//! Who asks: the token of a request against the file of tokens.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::http::{HeaderMap, StatusCode, header};
+
+use crate::error::Result;
+use crate::http::Refusal;
+use crate::token::{Caller, Role, Tokens};
+
+/// How long a read of the tokens holds: a revoked token works no longer than that.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// The tokens as they were read last.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    directory: PathBuf,
+    /// Without tokens everybody is an admin: for loopback and `--insecure` alone.
+    open: bool,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    tokens: Tokens,
+    looked: Instant,
+    changed: Option<SystemTime>,
+}
+
+impl Guard {
+    /// Reads the tokens of a data directory.
+    pub fn new(directory: PathBuf, open: bool) -> Result<Guard> {
+        let tokens = Tokens::read(&directory)?;
+        let changed = changed(&directory);
+        Ok(Guard { directory, open, held: Mutex::new(Held { tokens, looked: Instant::now(), changed }) })
+    }
+
+    /// Refuses a request that its sender may not make.
+    pub fn allow(
+        &self,
+        headers: &HeaderMap,
+        wanted: Role,
+        streams: &[&str],
+    ) -> std::result::Result<(), Refusal> {
+        if self.open {
+            return Ok(());
+        }
+        let caller = self.caller(headers);
+        if caller == Caller::Nobody {
+            return Err(nobody());
+        }
+        let allowed = match streams {
+            [] => caller.may(wanted, None),
+            streams => streams.iter().all(|stream| caller.may(wanted, Some(stream))),
+        };
+        if allowed {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            format!("this token does not allow it; one of the role {} for it is needed", wanted.name()),
+        ))
+    }
+
+    /// Refuses a request without any valid token.
+    pub fn known(&self, headers: &HeaderMap) -> std::result::Result<(), Refusal> {
+        match self.open || self.caller(headers) != Caller::Nobody {
+            true => Ok(()),
+            false => Err(nobody()),
+        }
+    }
+
+    fn caller(&self, headers: &HeaderMap) -> Caller {
+        let mut sent = headers.get_all(header::AUTHORIZATION).iter();
+        let (Some(value), None) = (sent.next(), sent.next()) else { return Caller::Nobody };
+        let token = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+        let Some(token) = token else { return Caller::Nobody };
+        let mut held = match self.held.lock() {
+            Ok(held) => held,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if held.looked.elapsed() > FRESH {
+            held.looked = Instant::now();
+            let now = changed(&self.directory);
+            if now != held.changed {
+                // Tokens that cannot be read let nobody in.
+                held.tokens = Tokens::read(&self.directory).unwrap_or_default();
+                held.changed = now;
+            }
+        }
+        held.tokens.caller(token)
+    }
+}
+
+fn nobody() -> Refusal {
+    Refusal::new(
+        StatusCode::UNAUTHORIZED,
+        "a valid token is needed: Authorization: Bearer TOKEN (compressive token create)",
+    )
+}
+
+fn changed(directory: &std::path::Path) -> Option<SystemTime> {
+    std::fs::metadata(Tokens::path(directory)).and_then(|m| m.modified()).ok()
+}

@@ -1,0 +1,212 @@
+//! Batches: refused by their head if they can be, then read, summed up, queued, and answered when the disk has them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use compressive::SketchOperator;
+use http_body_util::BodyExt;
+use jiff::Timestamp;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::{SemaphorePermit, oneshot};
+
+use crate::error::Error;
+use crate::http::{Refusal, Shared};
+use crate::payload::{self, Kind};
+use crate::store::{Batch, Content, Stream};
+use crate::token::Role;
+
+/// The header that names the stream's spec.
+pub(crate) const FINGERPRINT: &str = "compressive-fingerprint";
+/// The header that names the batch.
+pub(crate) const KEY: &str = "idempotency-key";
+/// Characters of a key.
+const KEY_LENGTH: usize = 128;
+/// Operators held ready.
+const OPERATORS: usize = 64;
+/// Bytes that one permit of `room` stands for.
+const PERMIT: usize = 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    bucket: Option<String>,
+}
+
+/// `POST /v1/streams/NAME/batches`.
+pub(super) async fn batch(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    place: Result<Query<Place>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    shared.guard.allow(request.headers(), Role::Ingest, &[&name])?;
+    let Query(place) = place.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, e.body_text()))?;
+    let stream = shared.store.stream(&name)?;
+    let (key, kind) = head(request.headers(), &name, &stream)?;
+    let bucket = match &place.bucket {
+        Some(text) => stream.every.parse(text)?,
+        None => stream.every.of(Timestamp::now()),
+    };
+    let operator = shared.operators.get(&stream)?;
+    let (bytes, held) = body(&shared, request).await?;
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    if let Some(answer) = shared.store.answered(&name, &key, &digest)? {
+        shared.metrics.repeated();
+        return Ok(answered(answer, true));
+    }
+    let size = bytes.len();
+    let content = shared.compute(move || payload::read(kind, &operator, &bytes)).await??;
+    drop(held);
+    let rows = rows_of(&content);
+    if rows.unsigned_abs() > shared.limits.rows && kind != Kind::Sketch {
+        let most = shared.limits.rows;
+        return Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("{rows} rows in a batch; send at most {most}"),
+        ));
+    }
+    let (sender, receiver) = oneshot::channel();
+    let batch = Batch { stream: name, bucket, key, digest, content };
+    // A sender that is gone has no use for its answer; its batch is counted all the same.
+    shared.writer.submit(batch, Box::new(move |answer| drop(sender.send(answer))))?;
+    let (answer, repeated) =
+        receiver.await.map_err(|_| Refusal::from(Error::Store("the writer has stopped".into())))??;
+    shared.metrics.counted(if repeated { 0 } else { rows.unsigned_abs() }, size as u64);
+    Ok(answered(answer, repeated))
+}
+
+fn rows_of(content: &Content) -> i64 {
+    match content {
+        Content::Plain(sketch) => sketch.rows() as i64,
+        Content::Private(sketch) => sketch.rows(),
+    }
+}
+
+fn answered(answer: crate::store::Answer, repeated: bool) -> Response {
+    let mut response = Json(answer).into_response();
+    let value = if repeated { "true" } else { "false" };
+    response.headers_mut().insert("idempotent-replayed", axum::http::HeaderValue::from_static(value));
+    response
+}
+
+/// What a batch must say before its body is read: key, fingerprint, type.
+fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kind), Refusal> {
+    let text = |header: &str| headers.get(header).and_then(|value| value.to_str().ok());
+    let key = text(KEY).filter(|key| {
+        !key.is_empty() && key.len() <= KEY_LENGTH && key.bytes().all(|b| b.is_ascii_graphic())
+    });
+    let key = key.ok_or_else(|| {
+        let problem = format!("the header Idempotency-Key is missing or no key; give each batch one of 1 to {KEY_LENGTH} printable characters");
+        Refusal::new(StatusCode::BAD_REQUEST, problem)
+    })?;
+    let found = text(FINGERPRINT).ok_or_else(|| {
+        let problem =
+            "the header Compressive-Fingerprint is missing; it names the spec the batch was made with";
+        Refusal::new(StatusCode::BAD_REQUEST, problem)
+    })?;
+    let expected = stream.spec.fingerprint();
+    if found != expected {
+        let found = found.chars().take(40).collect();
+        return Err(Error::Fingerprint { name: name.into(), expected, found }.into());
+    }
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        let problem = "compressed bodies are not taken; send the body as it is";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
+    }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).and_then(Kind::of);
+    let kind = kind.ok_or_else(|| {
+        let known = Kind::ALL.map(Kind::media_type).join(", ");
+        Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the Content-Type must be one of {known}"))
+    })?;
+    Ok((key.to_owned(), kind))
+}
+
+/// Reads a body within the limits of size, time and of all bodies together.
+pub(super) async fn body(
+    shared: &Shared,
+    request: Request,
+) -> Result<(Vec<u8>, Vec<SemaphorePermit<'_>>), Refusal> {
+    let limits = &shared.limits;
+    let too_large = || {
+        let problem = format!("the body is larger than {} bytes; send smaller batches", limits.body);
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, problem)
+    };
+    let told =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    if told.is_some_and(|length| length > limits.body) {
+        return Err(too_large());
+    }
+    let read = async {
+        let (mut bytes, mut held) = (Vec::new(), Vec::new());
+        let mut body: Body = request.into_body();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the body broke off"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > limits.body {
+                return Err(too_large());
+            }
+            let needed = (bytes.len() + data.len()).div_ceil(PERMIT) - bytes.len().div_ceil(PERMIT);
+            if needed > 0 {
+                let permit =
+                    shared.room.try_acquire_many(needed as u32).map_err(|_| Refusal::from(Error::Busy))?;
+                held.push(permit);
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok((bytes, held))
+    };
+    tokio::time::timeout(Duration::from_secs(limits.body_seconds), read).await.unwrap_or_else(|_| {
+        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly; send smaller batches"))
+    })
+}
+
+/// Permits for a number of bytes.
+pub(crate) fn room(bytes: usize) -> usize {
+    bytes.div_ceil(PERMIT)
+}
+
+/// Recipes with their frequencies drawn, by fingerprint.
+#[derive(Default)]
+pub(crate) struct Operators {
+    held: Mutex<HashMap<String, Arc<SketchOperator>>>,
+}
+
+impl Operators {
+    /// The operator of a stream.
+    pub fn get(&self, stream: &Stream) -> Result<Arc<SketchOperator>, Error> {
+        let fingerprint = stream.spec.fingerprint();
+        let lock = || match self.held.lock() {
+            Ok(held) => held,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if let Some(operator) = lock().get(&fingerprint) {
+            return Ok(Arc::clone(operator));
+        }
+        let operator = Arc::new(stream.spec.clone().build()?);
+        let mut held = lock();
+        if held.len() >= OPERATORS {
+            held.clear();
+        }
+        held.insert(fingerprint, Arc::clone(&operator));
+        Ok(operator)
+    }
+}
+
+impl Shared {
+    /// Runs a computation beside the requests, on one of as many threads as there are processors.
+    pub async fn compute<T: Send + 'static>(
+        self: &Arc<Shared>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let failed = || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
+        let _permit = self.work.acquire().await.map_err(|_| failed())?;
+        tokio::task::spawn_blocking(work).await.map_err(|_| failed())
+    }
+}

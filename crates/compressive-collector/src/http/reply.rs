@@ -1,0 +1,57 @@
+//! Errors as statuses, and answers as JSON.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::error::Error;
+
+/// A refusal: a status and a sentence.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub status: StatusCode,
+    pub problem: String,
+}
+
+impl Refusal {
+    pub fn new(status: StatusCode, problem: impl Into<String>) -> Refusal {
+        Refusal { status, problem: problem.into() }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        let status = match &error {
+            Error::Bucket { .. } | Error::Name(_) | Error::Payload(_) => StatusCode::BAD_REQUEST,
+            Error::NoStream(_) => StatusCode::NOT_FOUND,
+            Error::OtherSpec { .. } | Error::Fingerprint { .. } => StatusCode::CONFLICT,
+            Error::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Store(_) | Error::Damaged { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Sketch(_) => StatusCode::BAD_REQUEST,
+        };
+        Refusal::new(status, error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(json!({ "error": self.problem }))).into_response();
+        let headers = response.headers_mut();
+        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+pub(super) async fn unknown() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "there is nothing here; GET /openapi.json lists what there is")
+}
+
+pub(super) async fn wrong_method() -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method; see GET /openapi.json")
+}

@@ -1,0 +1,143 @@
+//! Streams: made, shown, deleted.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use compressive::SketchSpec;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ask::Slice;
+use crate::bucket::Every;
+use crate::http::{Refusal, Shared, ingest};
+use crate::store::{Stream, check_name};
+use crate::token::Role;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Make {
+    every: Option<Every>,
+    keep: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Range {
+    from: Option<String>,
+    to: Option<String>,
+}
+
+fn wrong(rejection: &QueryRejection) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, rejection.body_text())
+}
+
+/// `PUT /v1/streams/NAME`.
+pub(super) async fn make(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    query: Result<Query<Make>, QueryRejection>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    shared.guard.allow(request.headers(), Role::Admin, &[&name])?;
+    let Query(query) = query.map_err(|e| wrong(&e))?;
+    check_name(&name)?;
+    let (bytes, held) = ingest::body(&shared, request).await?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the spec is no UTF-8 text"))?;
+    let spec = SketchSpec::from_json(&text).map_err(crate::Error::from)?;
+    drop(held);
+    let stream = Stream {
+        spec,
+        every: query.every.unwrap_or(Every::Hour),
+        keep: query.keep,
+        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    };
+    let known = shared.store.streams()?;
+    if known.len() >= shared.limits.streams && known.iter().all(|(other, _)| *other != name) {
+        let problem = format!("there are {} streams, which is the limit; delete one first", known.len());
+        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, problem));
+    }
+    // The recipe is built here once, so that no batch meets one that cannot be.
+    let operators = Arc::clone(&shared);
+    let checked = stream.clone();
+    shared.compute(move || operators.operators.get(&checked).map(drop)).await??;
+    let made = shared.store.make_stream(&name, &stream)?;
+    let status = if made { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(told(&name, &shared.store.stream(&name)?))).into_response())
+}
+
+fn told(name: &str, stream: &Stream) -> Value {
+    json!({
+        "name": name, "fingerprint": stream.spec.fingerprint(), "every": stream.every, "keep": stream.keep, "created": stream.created,
+        "feature": stream.spec.feature.name(), "size": stream.spec.size, "columns": stream.spec.columns,
+    })
+}
+
+/// `GET /v1/streams`: those that the sender may read.
+pub(super) async fn list(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    let all = shared.store.streams()?;
+    let mine = all.iter().filter(|(name, _)| shared.guard.allow(&headers, Role::Read, &[name]).is_ok());
+    let mine: Vec<Value> = mine.map(|(name, stream)| told(name, stream)).collect();
+    if mine.is_empty() {
+        // Tells the one who may read nothing from the one for whom there is nothing.
+        shared.guard.allow(&headers, Role::Read, &[""]).or_else(|refusal| match refusal.status {
+            StatusCode::FORBIDDEN => Ok(()),
+            _ => Err(refusal),
+        })?;
+    }
+    Ok(Json(json!({ "streams": mine })))
+}
+
+/// `GET /v1/streams/NAME`.
+pub(super) async fn show(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    shared.guard.allow(&headers, Role::Read, &[&name])?;
+    let stream = shared.store.stream(&name)?;
+    let mut value = told(&name, &stream);
+    value["spec"] = json!(stream.spec);
+    value["buckets"] = json!(shared.store.counts(&name)?);
+    Ok(Json(value))
+}
+
+/// `DELETE /v1/streams/NAME`.
+pub(super) async fn delete(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    shared.guard.allow(&headers, Role::Admin, &[&name])?;
+    shared.store.delete_stream(&name)?;
+    Ok(Json(json!({ "deleted": name })))
+}
+
+/// `DELETE /v1/streams/NAME/buckets`.
+pub(super) async fn delete_buckets(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    query: Result<Query<Range>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    shared.guard.allow(&headers, Role::Admin, &[&name])?;
+    let Query(range) = query.map_err(|e| wrong(&e))?;
+    let every = shared.store.stream(&name)?.every;
+    let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
+    let slice = Slice { streams: vec![name], from: bucket(&range.from)?, to: bucket(&range.to)? };
+    if slice.from.is_none() && slice.to.is_none() {
+        return Err(Refusal::new(
+            StatusCode::BAD_REQUEST,
+            "name the buckets: ?from=BUCKET&to=BUCKET, both included",
+        ));
+    }
+    Ok(Json(json!({ "buckets": shared.store.delete_buckets(&slice)? })))
+}
