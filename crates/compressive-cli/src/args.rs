@@ -1,6 +1,7 @@
 //! The command line: every command and flag, with the words `--help` shows.
 
 mod classify;
+mod collect;
 mod generator;
 mod learn;
 mod make;
@@ -17,6 +18,7 @@ use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
+pub use collect::{ServeArgs, TokenArgs, TokenCommand};
 pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
@@ -80,6 +82,10 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Write one page with pictures of sketches and a model, to be opened in any browser
     Report(ReportArgs),
+    /// Collect one-bit contributions, rows and sketches of a fleet over HTTP
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens of a collector
+    Token(TokenArgs),
     /// Write a synthetic table with a known truth
     Generate(GenerateArgs),
     /// Run the experiments of the papers

@@ -66,6 +66,14 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// A certificate or key that cannot be used.
+    #[error("{path}: {problem}; give a certificate chain and its key as PEM files")]
+    Tls {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// From the library.
     #[error(transparent)]
     Sketch(#[from] compressive::Error),

@@ -19,7 +19,13 @@ struct Running {
 
 impl Running {
     fn start(directory: &Path, open: bool, limits: Limits) -> Running {
-        let serve = Serve { directory: directory.into(), address: ([127, 0, 0, 1], 0).into(), open, limits };
+        let serve = Serve {
+            directory: directory.into(),
+            address: ([127, 0, 0, 1], 0).into(),
+            open,
+            limits,
+            tls: None,
+        };
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (told, address) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -269,4 +275,22 @@ fn strange_requests_are_refused_and_leave_nothing() {
     let many: String = (0..100).map(|i| format!("h{i}: 1\r\n")).collect();
     assert_eq!(running.raw(format!("GET / HTTP/1.1\r\nhost: x\r\n{many}\r\n").as_bytes()).0, 431);
     assert_eq!(status("GET", "/healthz", b""), 200);
+}
+
+#[test]
+fn the_first_token_closes_an_open_server_and_a_revoked_one_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path(), true, Limits::default());
+    assert_eq!(running.send("GET", "/v1/streams", &[], b"").0, 200);
+    let mut tokens = Tokens::default();
+    let token = format!("Bearer {}", tokens.create(Role::Read, None).unwrap());
+    tokens.write(folder.path()).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(running.send("GET", "/v1/streams", &[], b"").0, 401);
+    assert_eq!(running.send("GET", "/v1/streams", &[("authorization", &token)], b"").0, 200);
+    let id = tokens.tokens[0].id.clone();
+    tokens.revoke(&id);
+    tokens.write(folder.path()).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(running.send("GET", "/v1/streams", &[("authorization", &token)], b"").0, 401);
 }

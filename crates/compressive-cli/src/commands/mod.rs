@@ -24,6 +24,7 @@ pub mod sample;
 pub mod score;
 pub mod score_classes;
 pub mod score_components;
+pub mod serve;
 pub mod sketch;
 pub mod transform;
 pub mod transform_features;

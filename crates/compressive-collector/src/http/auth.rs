@@ -1,7 +1,7 @@
 //! Who asks: the token of a request against the file of tokens.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::{HeaderMap, StatusCode, header};
@@ -17,7 +17,7 @@ const FRESH: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Guard {
     directory: PathBuf,
-    /// Without tokens everybody is an admin: for loopback and `--insecure` alone.
+    /// As long as no token was ever made everybody is an admin: for loopback and `--insecure` alone.
     open: bool,
     held: Mutex<Held>,
 }
@@ -44,9 +44,6 @@ impl Guard {
         wanted: Role,
         streams: &[&str],
     ) -> std::result::Result<(), Refusal> {
-        if self.open {
-            return Ok(());
-        }
         let caller = self.caller(headers);
         if caller == Caller::Nobody {
             return Err(nobody());
@@ -66,17 +63,25 @@ impl Guard {
 
     /// Refuses a request without any valid token.
     pub fn known(&self, headers: &HeaderMap) -> std::result::Result<(), Refusal> {
-        match self.open || self.caller(headers) != Caller::Nobody {
-            true => Ok(()),
-            false => Err(nobody()),
+        match self.caller(headers) {
+            Caller::Nobody => Err(nobody()),
+            Caller::Holder { .. } => Ok(()),
         }
     }
 
     fn caller(&self, headers: &HeaderMap) -> Caller {
+        let held = self.tokens();
+        if self.open && held.tokens.tokens.is_empty() {
+            return Caller::Holder { role: Role::Admin, stream: None };
+        }
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (sent.next(), sent.next()) else { return Caller::Nobody };
         let token = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
-        let Some(token) = token else { return Caller::Nobody };
+        token.map_or(Caller::Nobody, |token| held.tokens.caller(token))
+    }
+
+    /// The tokens, read anew if their file has changed.
+    fn tokens(&self) -> MutexGuard<'_, Held> {
         let mut held = match self.held.lock() {
             Ok(held) => held,
             Err(poisoned) => poisoned.into_inner(),
@@ -85,12 +90,14 @@ impl Guard {
             held.looked = Instant::now();
             let now = changed(&self.directory);
             if now != held.changed {
-                // Tokens that cannot be read let nobody in.
-                held.tokens = Tokens::read(&self.directory).unwrap_or_default();
-                held.changed = now;
+                // Tokens that cannot be read leave those that were.
+                if let Ok(tokens) = Tokens::read(&self.directory) {
+                    held.tokens = tokens;
+                    held.changed = now;
+                }
             }
         }
-        held.tokens.caller(token)
+        held
     }
 }
 

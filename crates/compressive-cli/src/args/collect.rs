@@ -1,0 +1,103 @@
+//! The collector and its tokens.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use compressive_collector::Role;
+
+use super::parse_positive;
+
+#[derive(Args)]
+pub struct ServeArgs {
+    /// The data directory, made if needed: all that the collector keeps
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8321")]
+    pub listen: SocketAddr,
+    /// Certificate chain, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Key of the certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Listen beyond this machine without TLS, or without tokens
+    #[arg(long)]
+    pub insecure: bool,
+    /// Begin with the store of this backup; the directory must have none
+    #[arg(long, value_name = "FILE")]
+    pub restore: Option<PathBuf>,
+    /// Bytes of a body, at most
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = parse_positive)]
+    pub max_body: usize,
+    /// Connections, at most
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = parse_positive)]
+    pub max_connections: usize,
+    /// Streams, at most
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_positive)]
+    pub max_streams: usize,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+#[derive(Subcommand)]
+pub enum TokenCommand {
+    /// Make a token and print it; it is not kept and cannot be shown again
+    Create {
+        /// The collector's data directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// What it allows
+        #[arg(long, value_enum)]
+        role: RoleArg,
+        /// The stream it is for [default: all]
+        #[arg(long, value_name = "NAME")]
+        stream: Option<String>,
+    },
+    /// List the tokens by their ids
+    List {
+        /// The collector's data directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a token; a running collector refuses it within a second
+    Revoke {
+        /// The collector's data directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// The token's id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum RoleArg {
+    /// Send batches
+    Ingest,
+    /// Ask for sketches, models and drift
+    Read,
+    /// Everything
+    Admin,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Role {
+        match role {
+            RoleArg::Ingest => Role::Ingest,
+            RoleArg::Read => Role::Read,
+            RoleArg::Admin => Role::Admin,
+        }
+    }
+}
