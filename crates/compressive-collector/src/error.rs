@@ -66,6 +66,14 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// The client's own disk.
+    #[error("the spool {path}: {problem}")]
+    Spool {
+        /// The file or folder.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A certificate or key that cannot be used.
     #[error("{path}: {problem}; give a certificate chain and its key as PEM files")]
     Tls {

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `PUT /v1/streams/NAME?every=hour\|day&keep=N` | admin | makes a stream of the spec in the body |
 //! | `GET /v1/streams`, `GET /v1/streams/NAME` | read | names, specs, buckets with their counts |
+//! | `GET /v1/streams/NAME/spec` | read or ingest | the spec alone, for those who make batches |
 //! | `DELETE /v1/streams/NAME`, `DELETE /v1/streams/NAME/buckets?from&to` | admin | |
 //! | `POST /v1/streams/NAME/batches?bucket=B` | ingest | counts a batch, once for each `Idempotency-Key` |
 //! | `GET /v1/sketch?streams=A,B&from&to` | read | the merged sketch |
@@ -89,8 +90,10 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/healthz", get(ask::health))
         .route("/metrics", get(ask::metrics))
+        .route("/openapi.json", get(ask::openapi))
         .route("/v1/streams", get(streams::list))
         .route("/v1/streams/{name}", put(streams::make).get(streams::show).delete(streams::delete))
+        .route("/v1/streams/{name}/spec", get(streams::spec))
         .route("/v1/streams/{name}/buckets", axum::routing::delete(streams::delete_buckets))
         .route("/v1/streams/{name}/batches", post(ingest::batch))
         .route("/v1/sketch", get(ask::sketch))

@@ -1,7 +1,7 @@
 //! The collector: a fleet sends one-bit contributions, rows or whole sketches, and nothing is lost or counted twice.
 //!
 //! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that
-//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`].
+//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`]. A [`Spool`] keeps what a client has still to send.
 #![forbid(unsafe_code)]
 
 mod ask;
@@ -11,6 +11,7 @@ mod http;
 mod metrics;
 mod payload;
 mod server;
+mod spool;
 mod store;
 mod token;
 mod writer;
@@ -21,6 +22,7 @@ pub use error::{Error, Result};
 pub use http::Limits;
 pub use payload::Kind;
 pub use server::{Serve, Server};
+pub use spool::Spool;
 pub use store::{Answer, Batch, Content, Count, Store, Stream, check_name};
 pub use token::{Caller, Record, Role, Tokens};
 pub use writer::{Reply, Writer};

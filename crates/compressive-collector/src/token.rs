@@ -156,7 +156,7 @@ impl Tokens {
     }
 }
 
-fn random<const N: usize>() -> Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|e| Error::Store(format!("no randomness: {e}")))?;
     Ok(bytes)

@@ -210,11 +210,12 @@ fn every_role_may_do_its_own_and_nothing_else() {
     let body = bits(&operator, &rows(3));
     let fit: &[u8] = br#"{"streams": ["fleet"], "task": "kmeans", "k": 1}"#;
     // The status for each caller, in their order.
-    let table: [(&str, &str, &[u8], [u16; 9]); 11] = [
+    let table: [(&str, &str, &[u8], [u16; 9]); 12] = [
         ("GET", "/healthz", b"", [200; 9]),
         ("GET", "/metrics", b"", [200; 9]),
         ("POST", BATCHES, &body, [401, 401, 401, 401, 200, 403, 200, 403, 200]),
         ("GET", "/v1/streams/fleet", b"", [401, 401, 401, 401, 403, 200, 200, 403, 200]),
+        ("GET", "/v1/streams/fleet/spec", b"", [401, 401, 401, 401, 200, 200, 200, 403, 200]),
         ("GET", "/v1/streams", b"", [401, 401, 401, 401, 200, 200, 200, 200, 200]),
         ("GET", "/v1/sketch?streams=fleet", b"", [401, 401, 401, 401, 403, 200, 200, 403, 200]),
         ("GET", "/v1/private?streams=fleet", b"", [401, 401, 401, 401, 403, 200, 200, 403, 200]),
@@ -293,4 +294,25 @@ fn the_first_token_closes_an_open_server_and_a_revoked_one_opens_nothing() {
     tokens.write(folder.path()).unwrap();
     std::thread::sleep(Duration::from_millis(600));
     assert_eq!(running.send("GET", "/v1/streams", &[("authorization", &token)], b"").0, 401);
+}
+
+#[test]
+fn the_document_names_every_path_and_only_those() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path(), true, Limits::default());
+    let (status, document) = running.json("GET", "/openapi.json", &[], b"");
+    assert_eq!((status, document["openapi"].as_str()), (200, Some("3.1.0")));
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys().filter(|m| *m != "parameters") {
+            let (status, _, answer) =
+                running.send(&method.to_uppercase(), &path.replace("{name}", "nobody"), &[], b"");
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(
+                status != 405 && !answer.contains("there is nothing here"),
+                "{method} {path}: {status} {answer}"
+            );
+            let known = methods[method]["responses"].as_object().unwrap().contains_key(&status.to_string());
+            assert!(known, "{method} {path}: {status} is not in the document");
+        }
+    }
 }

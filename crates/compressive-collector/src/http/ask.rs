@@ -73,6 +73,11 @@ pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.text()).into_response()
 }
 
+/// `GET /openapi.json`.
+pub(super) async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], include_str!("openapi.json")).into_response()
+}
+
 fn bytes(bytes: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, Kind::Sketch.media_type())], bytes).into_response()
 }

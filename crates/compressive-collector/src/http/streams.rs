@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchSpec;
 use jiff::Timestamp;
@@ -108,6 +108,18 @@ pub(super) async fn show(
     value["spec"] = json!(stream.spec);
     value["buckets"] = json!(shared.store.counts(&name)?);
     Ok(Json(value))
+}
+
+/// `GET /v1/streams/NAME/spec`.
+pub(super) async fn spec(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let allowed = shared.guard.allow(&headers, Role::Ingest, &[&name]);
+    allowed.or_else(|_| shared.guard.allow(&headers, Role::Read, &[&name]))?;
+    let text = shared.store.stream(&name)?.spec.to_json_pretty();
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// `DELETE /v1/streams/NAME`.
