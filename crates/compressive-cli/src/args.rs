@@ -18,7 +18,7 @@ use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
-pub use collect::{ServeArgs, TokenArgs, TokenCommand};
+pub use collect::{PushArgs, ServeArgs, TokenArgs, TokenCommand};
 pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
@@ -84,6 +84,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Collect one-bit contributions, rows and sketches of a fleet over HTTP
     Serve(ServeArgs),
+    /// Send the rows of a table to a collector, as bits or sketches, until it has them all
+    Push(PushArgs),
     /// Make, list and revoke the tokens of a collector
     Token(TokenArgs),
     /// Write a synthetic table with a known truth

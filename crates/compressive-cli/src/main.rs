@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => commands::diagnose::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Serve(args) => commands::serve::run(args),
+        Command::Push(args) => commands::push::run(args),
         Command::Token(args) => commands::serve::token(args),
         Command::Generate(args) => commands::generate::run(args),
         Command::Lab(args) => commands::lab::run(args),

@@ -66,6 +66,12 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// A collector that refuses or cannot be reached.
+    #[error("{0}")]
+    Refused(String),
+    /// Rows that cannot be read.
+    #[error(transparent)]
+    Rows(#[from] compressive_io::Error),
     /// The client's own disk.
     #[error("the spool {path}: {problem}")]
     Spool {

@@ -1,15 +1,17 @@
 //! The collector: a fleet sends one-bit contributions, rows or whole sketches, and nothing is lost or counted twice.
 //!
 //! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that
-//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`]. A [`Spool`] keeps what a client has still to send.
+//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`]. A [`Client`] sends batches, [`push`] all rows of a table, with a [`Spool`] that keeps what is still to be sent.
 #![forbid(unsafe_code)]
 
 mod ask;
 mod bucket;
+mod client;
 mod error;
 mod http;
 mod metrics;
 mod payload;
+mod push;
 mod server;
 mod spool;
 mod store;
@@ -18,13 +20,15 @@ mod writer;
 
 pub use ask::Slice;
 pub use bucket::{Bucket, Every};
+pub use client::{Client, Place, Sent};
 pub use error::{Error, Result};
 pub use http::Limits;
 pub use payload::Kind;
+pub use push::{PushParams, Pushed, kind, push};
 pub use server::{Serve, Server};
 pub use spool::Spool;
 pub use store::{Answer, Batch, Content, Count, Store, Stream, check_name};
-pub use token::{Caller, Record, Role, Tokens};
+pub use token::{Caller, Record, Role, Tokens, digest};
 pub use writer::{Reply, Writer};
 
 #[cfg(test)]

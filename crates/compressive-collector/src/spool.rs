@@ -71,6 +71,11 @@ impl Spool {
         self.state.complete
     }
 
+    /// Whether all rows are in batches and all batches are acknowledged.
+    pub fn is_finished(&self) -> Result<bool> {
+        Ok(self.state.complete && self.waiting()?.is_empty())
+    }
+
     /// The key of a batch.
     pub fn key(&self, batch: u64) -> String {
         format!("{}-{batch}", self.state.id)

@@ -128,7 +128,7 @@ impl Tokens {
         let (id, secret) = (hex(&random::<6>()?), hex(&random::<32>()?));
         let token = format!("cmp_{id}_{secret}");
         let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        self.tokens.push(Record { id, role, stream, hash: hash(&secret), created, revoked: None });
+        self.tokens.push(Record { id, role, stream, hash: digest(&secret), created, revoked: None });
         Ok(token)
     }
 
@@ -148,7 +148,7 @@ impl Tokens {
         let found = self.tokens.iter().find(|record| record.id == id && record.revoked.is_none());
         // An unknown id is compared as well, so that it takes as long as a wrong secret.
         let expected = found.map_or("", |record| &record.hash);
-        let right = bool::from(hash(secret).as_bytes().ct_eq(expected.as_bytes()));
+        let right = bool::from(digest(secret).as_bytes().ct_eq(expected.as_bytes()));
         match found.filter(|_| right) {
             Some(record) => Caller::Holder { role: record.role, stream: record.stream.clone() },
             None => Caller::Nobody,
@@ -162,8 +162,9 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-fn hash(secret: &str) -> String {
-    hex(&Sha256::digest(secret.as_bytes()))
+/// SHA-256 of a text, in hexadecimal.
+pub fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

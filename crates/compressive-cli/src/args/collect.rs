@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use compressive_collector::Role;
 
-use super::parse_positive;
+use super::{DataArgs, ThreadArgs, parse_positive};
 
 #[derive(Args)]
 pub struct ServeArgs {
@@ -40,6 +40,50 @@ pub struct ServeArgs {
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct PushArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// The collector
+    #[arg(long, value_name = "URL")]
+    pub to: String,
+    /// The stream
+    #[arg(long, value_name = "NAME")]
+    pub stream: String,
+    /// The stream's spec [default: asked from the collector]
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// The bucket of the rows [default: that of the moment each batch arrives]
+    #[arg(long, value_name = "TIME")]
+    pub bucket: Option<String>,
+    /// Rows of a batch
+    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = parse_positive)]
+    pub batch: usize,
+    /// Batches under way at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_positive)]
+    pub connections: usize,
+    /// Folder for batches that are not acknowledged yet; the same command takes them up again
+    #[arg(long, value_name = "DIR", default_value = "compressive-spool")]
+    pub spool: PathBuf,
+    /// Push rows that were pushed before once more
+    #[arg(long)]
+    pub again: bool,
+    /// Seconds for which a batch is tried
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = parse_positive)]
+    pub patience: usize,
+    /// File with the token [default: the variable COMPRESSIVE_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    pub token: Option<PathBuf>,
+    /// Trust the certificates of this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

@@ -18,6 +18,7 @@ pub mod predict;
 pub mod predict_classes;
 pub mod private_design;
 pub mod privatize;
+pub mod push;
 pub mod query;
 pub mod report;
 pub mod sample;

@@ -27,10 +27,12 @@ impl From<Error> for Refusal {
             Error::OtherSpec { .. } | Error::Fingerprint { .. } => StatusCode::CONFLICT,
             Error::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Store(_) | Error::Damaged { .. } | Error::Tls { .. } | Error::Spool { .. } => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
-            Error::Sketch(_) => StatusCode::BAD_REQUEST,
+            Error::Store(_)
+            | Error::Damaged { .. }
+            | Error::Tls { .. }
+            | Error::Spool { .. }
+            | Error::Refused(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Sketch(_) | Error::Rows(_) => StatusCode::BAD_REQUEST,
         };
         Refusal::new(status, error.to_string())
     }
