@@ -21,6 +21,7 @@ import tempfile
 import time
 
 import numpy as np
+from verdict import bars
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIM, K, SEPARATION = 10, 10, 2.5
@@ -136,8 +137,12 @@ def write(lines, command):
 
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if "model name" in line), platform.processor())
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    cells = [line.strip("| ").split(" | ") for line in lines]
+    checks = [(f"n = {row[0]}, epsilon = {row[1]}", "**met**" in row[-1]) for row in cells if "**" in row[-1]]
     text = [
         "# Private k-means beside diffprivlib",
+        "",
+        bars(checks),
         "",
         f"k = {K} unit Gaussians in d = {DIM} columns with means of standard deviation {SEPARATION} k^(1/d), f32 npy on disk (in the page cache). Both promise pure epsilon and are told that all columns "
         f"lie in [{LOW:g}, {HIGH:g}]. Ours is `plan`, `design --private` ({PILOT_SHARE:.0%} of epsilon), `sketch`, `privatize`, `fit`; the peer is `diffprivlib.models.KMeans({K}, epsilon, bounds)`. Medians over the draws; "

@@ -22,6 +22,7 @@ import time
 
 import numpy as np
 from end_to_end import DIM, K, generate, measured, pass_over, reference
+from verdict import against
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PASS_ROWS, TURNS = 1_000_000, 7
@@ -99,10 +100,15 @@ def main():
     lines = ["| contestant | seconds | peak MB | relative SSE |", "|---|---|---|---|"]
     lines += [f"| {label} | {seconds:.2f} | {peak:.0f} | {loss:.4f} |" for label, seconds, peak, loss in results]
     table = "\n".join(lines)
+    ours, peer = results[0], results[-1]
+    verdict = (
+        f"**Verdict**: the pass costs {100 * (python / cli - 1):+.1f}% against the command line; k-means is {against(ours[1:3], peer[1:3], 'scikit-learn')}, "
+        f"at a relative SSE of {ours[3]:.4f} against {peer[3]:.4f}."
+    )
     print(f"{overhead}\n\n{table}")
     if args.rows == 10_000_000:
         page = (
-            f"# The Python package\n\n{overhead}\n\nk-means end to end: {args.rows:,} rows of {DIM} columns, k = {K}, a float32 npy file in the page cache. Seconds from start to end of a process, "
+            f"# The Python package\n\n{verdict}\n\n{overhead}\n\nk-means end to end: {args.rows:,} rows of {DIM} columns, k = {K}, a float32 npy file in the page cache. Seconds from start to end of a process, "
             "imports included; peak resident memory, pages of the file included; SSE relative to the best known, Lloyd's iteration from the true means included.\n\n"
             f"{table}\n\nMade by `python benches/python.py` on {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n"
         )

@@ -2,7 +2,7 @@
 //!
 //! One file per experiment; [`all`] lists them and [`find`] takes one by name. A run gives a [`Report`] (paragraphs, tables with a verdict per row, figures), which
 //! [`write()`] turns into a Markdown page, a JSON file and PNG figures. Seeds are fixed, and whole draws go to the threads: the same options give the same numbers
-//! whatever the number of threads. Only [`speed`](all) measures time, and runs alone.
+//! whatever the number of threads. Only the experiments that measure seconds (`speed`, `kmeans-time`, `mixture-cost`, and a column of `mixture-table-3`) differ from run to run; the first three run one measurement at a time.
 //!
 //! ```
 //! use compressive_lab::experiment::{Options, find};
@@ -13,19 +13,35 @@
 //! # Ok::<(), compressive_lab::Error>(())
 //! ```
 
+mod asymmetric;
+mod asymmetric_rows;
+mod asymmetric_scale;
 mod audit;
+mod bits;
 mod classify;
 mod classify_images;
+mod classify_synthetic;
+mod clock;
 mod clusters;
+mod costs;
+mod decoder_costs;
+mod decoder_failures;
 mod draws;
+mod embedding_error;
+mod excess;
 mod families;
 mod fits;
+mod fleet;
 mod generator;
+mod kernel_errors;
 mod kernel_estimates;
 mod kernel_worst;
 mod kernels;
 mod kmeans;
+mod kmeans_time;
 mod labelled;
+mod mixture_bandwidths;
+mod mixture_cost;
 mod mixture_size;
 mod mixture_table;
 mod mixtures;
@@ -34,15 +50,21 @@ mod nystrom;
 mod nystrom_scale;
 mod one_bit;
 mod pca;
+mod periodic_features;
 mod phase_mixture;
 mod phase_one_bit;
 mod private_kmeans;
 mod private_mixture;
+mod private_size;
 mod queries;
 mod questions;
 mod real;
 mod report;
+mod sounds;
+mod speakers;
 mod speed;
+mod tasks_transition;
+mod verdict;
 mod write;
 
 use std::path::PathBuf;
@@ -50,7 +72,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 
 pub use report::{Cell, Figure, Outcome, Report, Row, Table, Verdict};
-pub use write::{Provenance, write};
+pub use write::{Provenance, pages, render, write};
 
 /// Receives one line at a time on how far a run is.
 pub type Progress<'a> = dyn FnMut(&str) + 'a;
@@ -62,7 +84,7 @@ pub struct Options {
     pub draws: Option<usize>,
     /// Fewer and smaller problems, in seconds instead of minutes.
     pub quick: bool,
-    /// Threads; 0, the default, for all cores. Changes the time, never a number of a table (but for the experiment that measures seconds).
+    /// Threads; 0, the default, for all cores. Changes the time, never a number of a table (but for the experiments that measure seconds).
     pub threads: usize,
     /// Folder of the data files of the experiments on real data (`benches/real_data.py` makes them).
     pub data: Option<PathBuf>,
@@ -114,14 +136,24 @@ impl Experiment {
 pub fn all() -> &'static [Experiment] {
     &[
         kmeans::EXPERIMENT,
+        kmeans_time::EXPERIMENT,
+        decoder_failures::EXPERIMENT,
         one_bit::EXPERIMENT,
         real::EXPERIMENT,
         mixture_table::EXPERIMENT,
+        mixture_bandwidths::EXPERIMENT,
         mixture_size::EXPERIMENT,
+        mixture_cost::EXPERIMENT,
+        embedding_error::EXPERIMENT,
+        tasks_transition::EXPERIMENT,
         non_isotropic::EXPERIMENT,
         phase_mixture::EXPERIMENT,
         phase_one_bit::EXPERIMENT,
+        asymmetric::EXPERIMENT,
+        asymmetric_rows::EXPERIMENT,
+        asymmetric_scale::EXPERIMENT,
         private_kmeans::EXPERIMENT,
+        private_size::EXPERIMENT,
         private_mixture::EXPERIMENT,
         nystrom::EXPERIMENT,
         nystrom::MIXTURES,
@@ -132,8 +164,13 @@ pub fn all() -> &'static [Experiment] {
         families::EXPERIMENT,
         generator::EXPERIMENT,
         kernel_estimates::EXPERIMENT,
+        periodic_features::EXPERIMENT,
         classify::EXPERIMENT,
+        classify_synthetic::EXPERIMENT,
         classify_images::EXPERIMENT,
+        fleet::EXPERIMENT,
+        sounds::EXPERIMENT,
+        speakers::EXPERIMENT,
         speed::EXPERIMENT,
     ]
 }

@@ -7,6 +7,7 @@
 //! | [`separated`] | unit variances, means N(0, (s k^{1/d})^2 I), equal weights | \[KTTG17\], s = 1.5 |
 //! | [`unequal`] | Dirichlet weights, diagonal variances that differ by component and column | |
 //! | [`unit_ball`] | random weights and variances, rows scaled into the unit ball | \[Sch21\] section 5.3.2 |
+//! | [`unit_box`] | variances that differ up to a hundredfold, rows scaled into the box [-1, 1]^d | \[SJ22\] section V, \[Sch21\] section 4.5 |
 //! | [`six_gaussians`], [`spiral`], [`circles`], [`ring`] | in the plane | \[Sch21\] figure 6.4 |
 //!
 //! \[KTTG17\] prints the means' law as $N(0, c\,k^{1/d} I)$ with c = 1.5; here s multiplies the *standard deviation*, as in \[CSH21\].
@@ -87,12 +88,34 @@ pub fn unit_ball(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(
         let scale = rng.between(0.05, 0.95) / root;
         variances.iter_mut().for_each(|variance| *variance = scale * rng.between(0.5, 1.5));
     }
-    let mut sample = truth.sample(n_rows, rng)?;
+    let sample = truth.sample(n_rows, rng)?;
     let norm = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
     let largest = sample.values.chunks_exact(dim).map(norm).fold(0.0, f64::max);
-    sample.values.iter_mut().chain(&mut truth.means).for_each(|value| *value /= largest);
-    truth.covariances.iter_mut().for_each(|variance| *variance /= largest * largest);
-    Ok((truth, sample))
+    Ok(divided(truth, sample, largest))
+}
+
+/// Rows of the mixtures that \[SJ22\] and chapter 4 of \[Sch21\] learn, with their truth: equal weights, means $N(0, (100/d) I)$, variances $0.15 \cdot 10^{u_l + u_{lc}}$ with
+/// $u_l, u_{lc} \sim U[0, 1]$; then everything is divided by the largest modulus of an entry.
+///
+/// The papers print k and d alone; the rest is what their toolbox, pycle, draws by default. In the box the likelihoods are above 1, which the papers ask for.
+pub fn unit_box(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(Truth, Sample)> {
+    at_least_one("rows", n_rows)?;
+    let mut truth =
+        unit_mixture(k, dim, 10.0 / (dim as f64).sqrt() / (k as f64).powf(1.0 / dim as f64), rng)?;
+    for variances in truth.covariances.chunks_exact_mut(dim) {
+        let scale = 0.15 * 10.0_f64.powf(rng.uniform());
+        variances.iter_mut().for_each(|variance| *variance = scale * 10.0_f64.powf(rng.uniform()));
+    }
+    let sample = truth.sample(n_rows, rng)?;
+    let largest = sample.values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    Ok(divided(truth, sample, largest))
+}
+
+/// The problem in units that are so many times larger.
+fn divided(mut truth: Truth, mut sample: Sample, unit: f64) -> (Truth, Sample) {
+    sample.values.iter_mut().chain(&mut truth.means).for_each(|value| *value /= unit);
+    truth.covariances.iter_mut().for_each(|variance| *variance /= unit * unit);
+    (truth, sample)
 }
 
 /// Six equal Gaussians in the plane, at the corners of a regular hexagon of radius 1, with standard deviation 0.15.
@@ -213,6 +236,19 @@ mod tests {
                 assert!((found / variance - 1.0).abs() < 5.0 * (2.0 / n).sqrt());
             }
         }
+    }
+
+    #[test]
+    fn rows_in_the_unit_box_have_the_scaled_truth() {
+        let (truth, sample) = unit_box(10, 5, 20_000, &mut Rng::new(9)).expect("valid");
+        truth.validate().expect("weights sum to 1, variances are positive");
+        assert_eq!(sample.values.iter().fold(0.0, |most: f64, x| most.max(x.abs())), 1.0);
+        let (low, high) =
+            truth.covariances.iter().fold((f64::MAX, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
+        assert!((20.0..100.0).contains(&(high / low)), "{low} to {high}");
+        // The largest of 100,000 entries is about 2.5 deviations of the means and some of the components away.
+        assert!((0.1..0.5).contains(&mean_square(&truth.means).sqrt()), "{truth:?}");
+        assert!(unit_box(2, 2, 0, &mut Rng::new(0)).is_err());
     }
 
     #[test]

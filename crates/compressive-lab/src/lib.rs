@@ -4,6 +4,7 @@
 //! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in memory;
 //! - [`private_kmeans()`] (DP-Lloyd) and [`private_em()`] (DP-EM) are their differentially private forms, [`audit`] bounds a mechanism's epsilon from below;
 //! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD;
+//! - [`simulate`] has whole applications on generated data: a fleet of sensors, audio events, speaker verification;
 //! - [`experiment`] runs the papers' experiments, with the published numbers beside ours.
 //!
 //! ```
@@ -42,6 +43,7 @@ pub mod private_em;
 pub mod private_kmeans;
 mod random;
 mod rows;
+pub mod simulate;
 
 pub use audit::{clopper_pearson, epsilon_lower_bound};
 pub use em::{Em, EmInfo, EmParams, em};

@@ -15,6 +15,7 @@ mod matching;
 mod partition;
 mod samples;
 
+pub(crate) use divergence::characteristic;
 pub use divergence::{Estimate, log_likelihood, mmd, mmd_gaussian, symmetric_kl, symmetric_kl_balanced};
 pub use matching::{Matching, match_centers};
 pub use partition::{ari, reference_sse, rsse};

@@ -1,5 +1,7 @@
 //! Mixtures of Gaussians as plain data: a planted truth or a fitted model.
 
+use compressive::model::{Content, Covariances, MODEL_FORMAT, Model};
+
 use crate::error::{Error, Result, at_least_one, expect_len};
 use crate::linear::cholesky;
 use crate::random::Rng;
@@ -156,6 +158,20 @@ impl Mixture {
         (0..self.k()).map(root).collect()
     }
 
+    /// The mixture as a model of the library, with names for the columns.
+    pub fn to_model(&self, columns: Vec<String>) -> Model {
+        let cut = |values: &[f64]| values.chunks_exact(self.dim).map(<[f64]>::to_vec).collect::<Vec<_>>();
+        let covariances = match self.shape {
+            Shape::Diagonal => Covariances::Diagonal(cut(&self.covariances)),
+            Shape::Full => {
+                let matrices = self.covariances.chunks_exact(self.dim * self.dim);
+                Covariances::Full(matrices.map(cut).collect())
+            }
+        };
+        let content = Content::Gmm { weights: self.weights.clone(), means: cut(&self.means), covariances };
+        Model { format: MODEL_FORMAT, content, k: self.k(), columns, origin: None }
+    }
+
     /// The same mixture with full matrices.
     pub fn to_full(&self) -> Mixture {
         if self.shape == Shape::Full {
@@ -222,6 +238,22 @@ mod tests {
         assert!(matches!(broken(&|m| m.covariances[7] = 0.0), Error::Component { component: 1, .. }));
         assert!(matches!(broken(&|m| m.covariances[2] = 9.0), Error::Component { component: 0, .. }));
         assert!(matches!(broken(&|m| m.means.truncate(3)), Error::Shape { found: 3, expected: 4, .. }));
+    }
+
+    #[test]
+    fn a_mixture_and_its_model_have_the_same_densities() {
+        let rows = pair().sample(100, &mut Rng::new(2)).expect("valid").values;
+        let mut diagonal = pair();
+        diagonal.shape = Shape::Diagonal;
+        diagonal.covariances = vec![1.0, 2.0, 0.5, 0.5];
+        for mixture in [pair(), diagonal] {
+            let model = mixture.to_model(vec!["x".into(), "y".into()]);
+            let densities = model.scores(&rows).expect("scored").log_densities;
+            let mean = densities.iter().sum::<f64>() / 100.0;
+            let rows = crate::rows::Rows::new(&rows, 2).expect("rows");
+            let expected = crate::metric::log_likelihood(rows, &mixture).expect("a likelihood");
+            assert!((mean - expected).abs() < 1e-9, "{mean} {expected}");
+        }
     }
 
     #[test]

@@ -99,6 +99,12 @@ pub enum LabCommand {
     },
     /// Run experiments and print their tables beside the published numbers
     Run(LabRunArgs),
+    /// Make the pages of a folder again from their JSON files, without running anything
+    Render {
+        /// Folder with NAME.json files
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 #[derive(Args)]

@@ -1,18 +1,27 @@
 //! `lab`: the experiments of the papers, with their published numbers beside ours.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
-use compressive_lab::experiment::{Experiment, Options, Outcome, Provenance, Report, all, find, write};
+use compressive_lab::Error;
+use compressive_lab::experiment::{Experiment, Options, Provenance, Report, all, find, render, write};
 use serde_json::json;
 
 use crate::args::{LabArgs, LabCommand, LabRunArgs};
 use crate::output;
 
-/// Lists or runs experiments.
+/// Lists or runs experiments, or makes their pages again.
 pub fn run(args: &LabArgs) -> Result<()> {
     match &args.command {
         LabCommand::List { json } => list(*json),
         LabCommand::Run(args) => run_all(args),
+        LabCommand::Render { folder } => render_all(folder),
     }
+}
+
+fn render_all(folder: &Path) -> Result<()> {
+    let pages = render(folder)?;
+    output::print(&pages.iter().map(|page| format!("{}\n", page.display())).collect::<String>())
 }
 
 fn list(json: bool) -> Result<()> {
@@ -26,7 +35,8 @@ fn list(json: bool) -> Result<()> {
 }
 
 fn run_all(args: &LabRunArgs) -> Result<()> {
-    let experiments = if args.names == ["all"] {
+    let everything = args.names == ["all"];
+    let experiments = if everything {
         all().iter().collect()
     } else {
         args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?
@@ -44,11 +54,19 @@ fn run_all(args: &LabRunArgs) -> Result<()> {
     }
     let mut reports = Vec::new();
     for experiment in experiments {
-        let report = experiment.run(&options, &mut |line| {
+        let run = experiment.run(&options, &mut |line| {
             if !args.quiet {
                 eprintln!("{}: {line}", experiment.name);
             }
-        })?;
+        });
+        let report = match run {
+            // One data file that is not there is no reason to lose the other experiments.
+            Err(problem @ Error::NoData { .. }) if everything => {
+                eprintln!("{}: left out: {problem}", experiment.name);
+                continue;
+            }
+            run => run?,
+        };
         finish(args, &report)?;
         if args.json {
             reports.push(serde_json::to_value(&report)?);
@@ -67,20 +85,7 @@ fn finish(args: &LabRunArgs, report: &Report) -> Result<()> {
         return Ok(());
     }
     let page = files.first().map(|page| page.display().to_string()).unwrap_or_default();
-    output::print(&format!("{page}: {}\n", verdicts(report)))
-}
-
-/// How many rows met their bar, and so on.
-fn verdicts(report: &Report) -> String {
-    let kinds = [Outcome::Met, Outcome::Missed, Outcome::Better, Outcome::Reproduced, Outcome::Worse];
-    let rows = |kind: Outcome| report.verdicts().filter(|(_, verdict)| verdict.outcome == kind).count();
-    let told: Vec<String> = kinds
-        .into_iter()
-        .map(|kind| (rows(kind), kind.name()))
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, name)| format!("{n} {name}"))
-        .collect();
-    if told.is_empty() { "no bars".into() } else { told.join(", ") }
+    output::print(&format!("{page}: {}\n", report.verdict_line()))
 }
 
 /// The command that makes this page alone.

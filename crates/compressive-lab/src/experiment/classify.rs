@@ -32,8 +32,8 @@ const SETS: [Set; 3] = [
     Set { name: "breast cancer", file: "breast-cancer.csv", published: [9.22, 6.23] },
 ];
 
-/// Points of error above the published ones that are still a reproduction.
-const SLACK: f64 = 2.0;
+/// Points of error from the published ones that are still a reproduction: for the published rule and for mixtures.
+const TOLERANCE: [f64; 2] = [2.0, 0.5];
 const SIZES: [usize; 2] = [50, 1000];
 
 /// The errors of one split: the published rule with equal priors and with counts, and the nearest mean, at each size; then, on the first splits, mixtures of the program's own recipe, and the rule
@@ -102,20 +102,25 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
             ];
             cells.extend((0..3).map(|i| cell(&at(3 * s + i))));
             let ours = at(3 * s);
-            let bar = set.published[s] + SLACK;
-            let detail = format!("equal priors at most {bar:.2}: {SLACK} points above");
-            rules.push(cells, Some(Verdict::bar(mean(&ours) <= bar, detail)));
+            rules.push(cells, Some(Verdict::published(mean(&ours), set.published[s], TOLERANCE[0])));
         }
         let mut cells = vec![Cell::text(set.name), Cell::number("error", set.published[1], 2)];
         cells.extend((6..8).map(|i| cell(&at(i))));
-        let below = mean(&at(6)) < set.published[1] && mean(&at(7)) < set.published[1];
-        mixtures.push(cells, Some(Verdict::bar(below, "mixture and choice below the published")));
+        let worse = mean(&at(6)).max(mean(&at(7)));
+        mixtures.push(cells, Some(Verdict::published(worse, set.published[1], TOLERANCE[1])));
     }
     let text = format!(
         "Columns scaled to [-1, 1]; {draws} random splits, two thirds of the rows to learn from; mean and standard deviation over the splits. Rules on class means: Gaussian law, kernel width 2. \
          Mixtures: the program's own recipe on the rows learned from, one Gaussian for each class; up to 16 columns each class has its own covariance, drawn to the shared one, above that all have the shared one. \
          The published deviations (1.29 and 0.69 points for wine and breast cancer at m = 1000) are smaller than splits alone give, 4 points on iris, so that the published errors \
-         may be those of one split with redrawn frequencies, and lie as far off the mean over splits. With priors by counts and so wide a kernel all correlations are alike and the largest class wins; equal priors, which [Sch21] allows too, come near the published errors."
+         may be those of one split with redrawn frequencies, and lie as far off the mean over splits. With priors by counts and so wide a kernel all correlations are alike and the largest class wins; equal priors, which [Sch21] allows too, come near the published errors. \
+         Verdicts: equal priors against the published error, reproduced within {} points, and the worse of mixture and choice against it, within {}.",
+        TOLERANCE[0], TOLERANCE[1],
     );
-    Ok(Report { text: vec![text], tables: vec![rules, mixtures], ..Report::default() })
+    let report = Report { text: vec![text], tables: vec![rules, mixtures], ..Report::default() };
+    Ok(report.explain(
+        "iris, m = 1000",
+        "iris has 50 test rows a split, and the mean over our splits is compared with a number that is probably of one split (the deviation between splits, 4 points, is larger than the gap). More features do not help the \
+         correlation rule in our splits, so that the rule, not the sketch, is the limit. The nearest mean and the mixture from the same class sketches are near the published error or below it.",
+    ))
 }

@@ -114,5 +114,10 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         options.draws(SETS[0].draws, 2),
         options.draws(SETS[1].draws, 2),
     );
-    Ok(Report { text: vec![text], tables: vec![table], ..Report::default() })
+    let report = Report { text: vec![text], tables: vec![table], ..Report::default() };
+    Ok(report.explain(
+        "digits, m = 250",
+        "the images are 8 x 8, so that a random filter probably sees little more than the pixels do; the Fourier features have the best of three widths by the test error itself, which is worth about the \
+         0.6 points of the gap. At m = 5000, and on images of 28 x 28, the convolutional features are ahead.",
+    ))
 }

@@ -14,9 +14,10 @@ use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, Sketc
 
 use crate::error::Result;
 use crate::mixture::{Mixture, Shape};
+use crate::parallel::map_chunks;
 
 /// Rows the program designs a spec on.
-const PILOT_ROWS: usize = 10_000;
+pub(super) const PILOT_ROWS: usize = 10_000;
 
 /// Share of a privacy budget that the scale of the frequencies is paid with.
 pub(super) const PILOT_SHARE: f64 = 0.1;
@@ -34,7 +35,8 @@ fn pilot(values: &[f64], dim: usize) -> Vec<f64> {
     (0..kept).flat_map(|i| values[i * n_rows / kept * dim..][..dim].iter().copied()).collect()
 }
 
-fn columns(dim: usize) -> Vec<String> {
+/// Names for the columns.
+pub(super) fn columns(dim: usize) -> Vec<String> {
     (1..=dim).map(|column| format!("x{column}")).collect()
 }
 
@@ -58,6 +60,13 @@ pub(super) fn untransformed(
     seed: u64,
 ) -> Result<Sketched> {
     let mut spec = SketchSpec::new(columns(dim), law, scale, size);
+    spec.seed = seed;
+    in_box(values, spec)
+}
+
+/// A sketch by a spec without a transform, to which the range of the rows is added as the box.
+pub(super) fn in_box(values: &[f64], mut spec: SketchSpec) -> Result<Sketched> {
+    let dim = spec.dim();
     let mut bounds = Bounds { low: vec![f64::INFINITY; dim], high: vec![f64::NEG_INFINITY; dim] };
     for row in values.chunks_exact(dim) {
         for (c, &x) in row.iter().enumerate() {
@@ -66,7 +75,6 @@ pub(super) fn untransformed(
         }
     }
     spec.bounds = Some(bounds);
-    spec.seed = seed;
     sketch(values, spec)
 }
 
@@ -105,17 +113,35 @@ pub(super) fn private(
     Ok(Sketched { moments: privatize(&sums, privacy, &mut entropy)?.moments(), operator })
 }
 
-fn sketch(values: &[f64], spec: SketchSpec) -> Result<Sketched> {
+/// One pass over all rows with a given spec.
+pub(super) fn sketch(values: &[f64], spec: SketchSpec) -> Result<Sketched> {
     let (operator, sketch) = accumulated(values, spec)?;
     Ok(Sketched { moments: sketch.moments()?, operator })
 }
 
 /// One pass over all rows.
-fn accumulated(values: &[f64], spec: SketchSpec) -> Result<(SketchOperator, Sketch)> {
+pub(super) fn accumulated(values: &[f64], spec: SketchSpec) -> Result<(SketchOperator, Sketch)> {
     let operator = spec.build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(values), None, &mut sketch, &mut Scratch::default())?;
     Ok((operator, sketch))
+}
+
+/// One pass over all rows on several threads, as the program makes it: sums are exact, so that threads change nothing.
+pub(super) fn sketch_on(values: &[f64], spec: SketchSpec, threads: usize) -> Result<Sketched> {
+    let operator = spec.build()?;
+    let dim = operator.dim();
+    let parts = map_chunks(values.len() / dim, threads, |_, rows| -> Result<Sketch> {
+        let mut part = Sketch::empty(&operator);
+        let chunk = RowsRef::F64(&values[rows.start * dim..rows.end * dim]);
+        operator.accumulate(chunk, None, &mut part, &mut Scratch::default())?;
+        Ok(part)
+    });
+    let mut sum = Sketch::empty(&operator);
+    for part in parts {
+        sum.merge(&part?)?;
+    }
+    Ok(Sketched { moments: sum.moments()?, operator })
 }
 
 impl Sketched {
@@ -152,6 +178,18 @@ impl Sketched {
         Ok(to_mixture(&self.learn(Task::Gmm, k, decoder, threads)?))
     }
 
+    /// A mixture of diagonal Gaussians by a decoder with so many restarts.
+    pub fn mixture_of(&self, k: usize, decoder: Decoder, restarts: usize) -> Result<Mixture> {
+        let params = LearnParams {
+            task: Task::Gmm,
+            k: Components::Exactly(k),
+            decoder,
+            restarts: Some(restarts),
+            ..LearnParams::default()
+        };
+        Ok(to_mixture(&learn(&self.operator, &self.moments, &params)?.model))
+    }
+
     /// `cl-ompr` with one start for each atom; `restarts` whole runs, of which the one with the lowest cost is kept.
     fn published(&self, k: usize, shape: AtomShape, start: Start, restarts: usize) -> Result<(Fit, usize)> {
         let target = Target::new(&self.operator, &self.moments)?;
@@ -168,8 +206,13 @@ impl Sketched {
 
     /// A mixture as \[KBGP18\] section 5.3 has it: `cl-ompr` with diagonal Gaussians, one start for each atom, at the centre of the data.
     pub fn published_mixture(&self, k: usize) -> Result<Mixture> {
+        self.published_mixture_of(k, 1)
+    }
+
+    /// The same, the best of so many runs by their cost.
+    pub fn published_mixture_of(&self, k: usize, restarts: usize) -> Result<Mixture> {
         let dim = self.operator.dim();
-        let (fit, n_params) = self.published(k, AtomShape::Diagonal, Start::Centre, 1)?;
+        let (fit, n_params) = self.published(k, AtomShape::Diagonal, Start::Centre, restarts)?;
         let spread = &self.operator.spec().transform.spread;
         let atoms = || fit.atoms.chunks_exact(n_params);
         let variances = |atom: &[f64]| -> Vec<f64> {
@@ -185,7 +228,7 @@ impl Sketched {
     }
 
     /// The location of an atom in the data's units; designs here never whiten.
-    fn to_units(&self, atom: &[f64]) -> Vec<f64> {
+    pub fn to_units(&self, atom: &[f64]) -> Vec<f64> {
         let transform = &self.operator.spec().transform;
         let columns = atom.iter().zip(&transform.spread).zip(&transform.centre);
         columns.map(|((x, spread), centre)| x * spread + centre).collect()

@@ -7,7 +7,7 @@ use compressive::task::Decoder;
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};
 use crate::experiment::mixtures::{cell, designed, em_best, log_kl, oracle, parameters};
-use crate::experiment::report::{Cell, Outcome, Report, Table, Verdict};
+use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
 use crate::{Rng, generate};
 
@@ -97,8 +97,7 @@ fn judge_auto(table: &mut Table, setting: &Setting, label: &str, auto: &[f64]) {
         vec![Cell::text(label), Cell::text("estimated"), Cell::text("adapted-radius, bar of `auto`")];
     cells.push(Cell::number("published", setting.published[1][2], 2));
     cells.extend([Cell::text(""), cell(auto), Cell::text("")]);
-    let outcome = if met { Outcome::Met } else { Outcome::Missed };
-    table.push(cells, Some(Verdict { outcome, detail: format!("at most {}", setting.bar) }));
+    table.push(cells, Some(Verdict::bar(met, format!("at most {}", setting.bar))));
 }
 
 fn one_draw(setting: &Setting, n_rows: usize, draw: u64) -> Result<Outcomes> {

@@ -1,11 +1,10 @@
 //! Seconds of the decoders, measured alone.
 
-use std::time::Instant;
-
 use compressive::design::{DesignParams, LawChoice};
 use compressive::task::Decoder;
 
 use crate::error::Result;
+use crate::experiment::clock::{THREADS, timed};
 use crate::experiment::draws::median;
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
@@ -19,9 +18,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     reference: "[KBGP18] table 4 (K = 64, d = 12; seconds on a 2.1 GHz laptop, in MATLAB)",
     work: run,
 };
-
-/// Threads of a fit.
-const THREADS: usize = 2;
 
 /// One fit to be timed.
 struct Case {
@@ -54,6 +50,21 @@ const CASES: [Case; 7] = [
     Case { bar: 200.0, published: 7000.0, repeats: 1, ..case("gmm", Decoder::ClOmpr, (64, 12, 10_000)) },
 ];
 
+/// Seconds within this factor of the published ones are a reproduction.
+const TOLERANCE: f64 = 1.5;
+
+impl Case {
+    /// A bar that is missed, else the published seconds, else the bar.
+    fn judge(&self, seconds: f64) -> Option<Verdict> {
+        let bar = || Verdict::bar(seconds <= self.bar, format!("under {} s", self.bar));
+        let met = self.bar.is_nan() || seconds <= self.bar;
+        if met && !self.published.is_nan() {
+            return Some(Verdict::ratio(seconds, self.published, TOLERANCE, " s"));
+        }
+        (!self.bar.is_nan()).then(bar)
+    }
+}
+
 fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     let cases = if options.quick { &CASES[..1] } else { &CASES[..] };
     let columns = ["task", "decoder", "k", "d", "m", "seconds", "repeats", "published, s", "bar, s"];
@@ -77,8 +88,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
             known("published", case.published, 0),
             known("bar", case.bar, 1),
         ];
-        let verdict = Verdict::bar(seconds <= case.bar, format!("under {} s", case.bar));
-        table.push(cells, (!case.bar.is_nan()).then_some(verdict));
+        table.push(cells, case.judge(seconds));
     }
     let text = "Unit Gaussians with means of standard deviation 2.5 k^(1/d) for k-means and the mixtures of [KBGP18] section 5.1 for gmm; the seconds are those of learning alone, from a sketch of 100,000 \
                 rows that is already in memory, with the program's defaults for each decoder. The paper's seconds are for speech features (n = 2e8), of the same K, d and m.";
@@ -90,13 +100,12 @@ fn time(case: &Case, repeats: usize, n_rows: usize) -> Result<f64> {
     let mut seconds = Vec::new();
     for repeat in 0..repeats as u64 {
         let sketched = prepare(case, n_rows, repeat)?;
-        let clock = Instant::now();
-        if case.task == "gmm" {
-            sketched.mixture(case.k, case.decoder, THREADS)?;
-        } else {
-            sketched.centers(case.k, case.decoder, THREADS)?;
-        }
-        seconds.push(clock.elapsed().as_secs_f64());
+        let gmm = case.task == "gmm";
+        let fit = || match gmm {
+            true => sketched.mixture(case.k, case.decoder, THREADS).map(|_| ()),
+            false => sketched.centers(case.k, case.decoder, THREADS).map(|_| ()),
+        };
+        seconds.push(timed(fit)?.1);
     }
     Ok(median(&seconds))
 }

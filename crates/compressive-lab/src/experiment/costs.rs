@@ -1,0 +1,133 @@
+//! The cost $C(\theta; z) = \lVert z - \mathcal A(P_\theta)\rVert^2$ of a sketch at given centres or mixtures, and whose fault a failure is (\[Sch21\] section 6.3).
+//!
+//! A decoder that ends at a higher cost than the solution has failed for certain. One that ends at a lower cost, far from the solution, has not: the cost itself prefers a wrong answer.
+
+use compressive::atom::{AtomFamily, Gaussian, Shape};
+use compressive::decode::genetic::{GeneticParams, genetic};
+use compressive::decode::{Fit, Problem, Target};
+use compressive::design::Task;
+use compressive::model::{Content, MODEL_FORMAT, Model};
+use compressive::task::diagnose::diagnose;
+
+use crate::error::Result;
+use crate::experiment::fits::Sketched;
+use crate::mixture::Mixture;
+
+/// Costs that differ by less than this share are equal: descents stop with about as much left.
+pub(super) const EQUAL: f64 = 1e-3;
+
+/// Where a decoder ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct End {
+    /// Loss of the task, by which success is judged.
+    pub loss: f64,
+    /// Cost relative to that of the solution.
+    pub cost: f64,
+}
+
+impl End {
+    /// Whether the search ended above the cost of the solution: a failure of the decoder, detected from the sketch.
+    pub fn is_stuck(&self) -> bool {
+        self.cost > 1.0 + EQUAL
+    }
+
+    /// Whether the task failed at a cost that is no higher than that of the solution: a failure of the cost.
+    pub fn is_misled(&self, success: f64) -> bool {
+        !(self.loss <= success) && !self.is_stuck()
+    }
+}
+
+impl Sketched {
+    /// The cost a frequency of points at centres in the data's units, with the weights that fit best. Cost: O(k m (d + k)).
+    pub fn cost_of_centers(&self, centers: &[f64]) -> Result<f64> {
+        let target = Target::new(&self.operator, &self.moments)?;
+        let atoms: Vec<f64> =
+            centers.chunks_exact(self.operator.dim()).flat_map(|c| self.to_working(c)).collect();
+        let weights = vec![0.0; atoms.len() / self.operator.dim()];
+        let mut fit = Fit { atoms, shared: Vec::new(), weights };
+        let mut problem = Problem::new(&target, &target.points);
+        fit.weights = problem.solve_weights(&fit, false);
+        Ok(problem.cost(&fit) / target.size() as f64)
+    }
+
+    /// The cost a frequency of a mixture of diagonal Gaussians in the data's units, its weights as they are.
+    pub fn cost_of_mixture(&self, mixture: &Mixture) -> Result<f64> {
+        let target = Target::new(&self.operator, &self.moments)?;
+        let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
+        let spread = &self.operator.spec().transform.spread;
+        let mut atoms = Vec::with_capacity(mixture.k() * family.n_params());
+        for component in 0..mixture.k() {
+            atoms.extend(self.to_working(mixture.mean(component)));
+            atoms.extend(mixture.covariance(component).iter().zip(spread).map(|(v, s)| v / (s * s)));
+        }
+        let fit = Fit { atoms, shared: Vec::new(), weights: mixture.weights.clone() };
+        Ok(Problem::new(&target, &family).cost(&fit) / target.size() as f64)
+    }
+
+    /// Centres by the genetic decoder with point atoms and its defaults.
+    pub fn genetic_centers(&self, k: usize, seed: u64) -> Result<Vec<f64>> {
+        let target = Target::new(&self.operator, &self.moments)?;
+        let (fit, _) = genetic(&target, &target.points, &GeneticParams::new(k, seed));
+        Ok(fit.atoms.chunks_exact(self.operator.dim()).flat_map(|atom| self.to_units(atom)).collect())
+    }
+
+    /// The centres of `auto`, and their cost relative to that of a solution's as the program's `diagnose` has it: that of Gaussians there whose weights and variances fit best.
+    pub fn diagnosed_centers(&self, k: usize, solution: &[f64]) -> Result<(Vec<f64>, f64)> {
+        let model = self.model(Task::Kmeans, k)?;
+        let centers = solution.chunks_exact(self.operator.dim()).map(<[f64]>::to_vec).collect();
+        let content = Content::Kmeans { centers, weights: vec![1.0 / k as f64; k] };
+        let columns = self.operator.spec().columns.clone();
+        let reference = Model { format: MODEL_FORMAT, content, k, columns, origin: None };
+        let diagnosis = diagnose(&self.operator, &self.moments, &model, Some(&reference), 1)?;
+        Ok((model.locations().concat(), diagnosis.misfit / diagnosis.reference_misfit))
+    }
+
+    /// A row in working coordinates; designs here never whiten.
+    fn to_working(&self, row: &[f64]) -> Vec<f64> {
+        let transform = &self.operator.spec().transform;
+        let columns = row.iter().zip(&transform.centre).zip(&transform.spread);
+        columns.map(|((x, centre), spread)| (x - centre) / spread).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compressive::design::DesignParams;
+
+    use super::*;
+    use crate::experiment::fits;
+    use crate::{Rng, generate};
+
+    #[test]
+    fn an_end_is_stuck_above_the_cost_of_the_solution_and_misled_below() {
+        let end = |loss, cost| {
+            let end = End { loss, cost };
+            (end.is_stuck(), end.is_misled(1.2))
+        };
+        assert_eq!(
+            [end(2.0, 1.5), end(2.0, 0.5), end(1.0, 1.0)],
+            [(true, false), (false, true), (false, false)]
+        );
+        assert_eq!(end(f64::NAN, 0.5), (false, true));
+    }
+
+    #[test]
+    fn costs_are_lowest_near_the_truth_in_the_units_of_the_data() {
+        let mut truth = generate::separated(3, 2, 6.0, &mut Rng::new(4)).expect("valid");
+        truth.means.iter_mut().for_each(|x| *x = 50.0 + 10.0 * *x);
+        truth.covariances.iter_mut().for_each(|v| *v = 100.0);
+        let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
+        let params = DesignParams { k: 3, size: Some(100), ..DesignParams::default() };
+        let sketched = fits::designed(&values, 2, &params).expect("designed");
+        let mut moved = truth.clone();
+        moved.means.iter_mut().for_each(|x| *x += 20.0);
+        let points = |mixture: &Mixture| sketched.cost_of_centers(&mixture.means).expect("a cost");
+        let mixtures = |mixture: &Mixture| sketched.cost_of_mixture(mixture).expect("a cost");
+        assert!(points(&truth) < 0.5 * points(&moved));
+        // A right mixture leaves the sampling noise, (1 - |z|^2) / n a frequency; right points leave the width of the clusters, too.
+        assert!(mixtures(&truth) < 2.0 / 20_000.0 && points(&truth) > 10.0 * mixtures(&truth));
+        let (centers, cost) = sketched.diagnosed_centers(3, &truth.means).expect("diagnosed");
+        assert_eq!(centers.len(), 6);
+        assert!((0.5..1.5).contains(&cost), "{cost}");
+    }
+}
