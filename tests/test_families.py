@@ -72,7 +72,7 @@ def test_planted_stable_laws_are_found(program, tmp_path):
     for command in (["predict", "model.json", "rows.npy", "-o", "labels.csv"], ["score", "model.json", "rows.npy"]):
         assert "no density in closed form" in program.fails(*command)
     assert "alpha" in program("inspect", "model.json")
-    assert "cannot be diagnosed" in program.fails("diagnose", "rows.sketch", "model.json")
+    assert "are not diagnosed" in program.fails("diagnose", "rows.sketch", "model.json")
 
 
 def test_stable_laws_refuse_what_they_cannot_do(program, tmp_path):
