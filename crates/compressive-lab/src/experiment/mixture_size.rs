@@ -86,6 +86,10 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         .explain(
             "clearly outperforms",
             "the other decoders have more starts for each atom here than in the paper, and end with the same joint descent: they find the same minimum.",
+        )
+        .explain(
+            "K = 20, 4 draws",
+            "Ten restarts of EM alone had a mean of -6.36 on twenty such draws, and `auto` with m = 10 was 0.06 above them; here the best restart is run on to its maximum, which is the lower by 0.24, and the four draws decide whether `auto` is within 0.3 of it.",
         ))
 }
 
