@@ -104,7 +104,7 @@ def test_a_push_is_the_offline_sketch_to_the_byte_and_is_not_repeated_by_acciden
 
 
 def test_whatever_is_killed_every_row_is_counted_once(program, tmp_path):
-    files = prepare(program, tmp_path, n_files=4, rows=3000 + 300 * KILLS)
+    files = prepare(program, tmp_path, n_files=4, rows=5000 + 1000 * KILLS)
     server = Server(tmp_path / "data")
     assert server.ask("PUT", "/v1/streams/fleet?every=day", (tmp_path / "spec.json").read_bytes())[0] == 201
     dice = random.Random(5)
@@ -142,8 +142,10 @@ def test_whatever_is_killed_every_row_is_counted_once(program, tmp_path):
     clients = [threading.Thread(target=push, args=(name, i)) for i, name in enumerate(files)]
     for client in clients:
         client.start()
+    busy = 0
     for _ in range(KILLS):
         time.sleep(dice.uniform(0.05, 0.4))
+        busy += any(client.is_alive() for client in clients)
         server.kill()
         server.start()
     finished.set()
@@ -153,7 +155,7 @@ def test_whatever_is_killed_every_row_is_counted_once(program, tmp_path):
     status, sketch = server.ask("GET", "/v1/sketch?streams=fleet")
     server.kill()
     assert status == 200 and sketch == offline(program, tmp_path, files)
-    assert client_kills[0] >= 1
+    assert client_kills[0] >= 1 and busy >= 0.8 * KILLS, (client_kills, busy)
 
 
 def certificates(folder):

@@ -174,3 +174,13 @@ def count(number):
 
 def read_json(name):
     return json.loads(pathlib.Path(name).read_text())
+
+
+def fit(sketch, k, case):
+    """The command that learns k clusters from a sketch."""
+    options = ["--task", "kmeans", "-k", k, "--threads", case["threads"], "-o", "model.json", "--quiet"]
+    return ["fit", sketch, *options]
+
+
+def read_centers():
+    return {"centers": np.array(read_json("model.json")["centers"])}

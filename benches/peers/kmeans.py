@@ -3,7 +3,7 @@
 import numpy as np
 from end_to_end import DIM, SEPARATION, K, generate, pass_over, reference
 
-from peers.harness import Contender, Job, count, read_json, run_once
+from peers.harness import Contender, Job, count, fit, read_centers, run_once
 
 NEXT_K = 12
 
@@ -19,25 +19,7 @@ def command_line(case):
 
 
 def next_k(case):
-    return [
-        [
-            "fit",
-            "rows.sketch",
-            "--task",
-            "kmeans",
-            "-k",
-            NEXT_K,
-            "--threads",
-            case["threads"],
-            "-o",
-            "model.json",
-            "--quiet",
-        ]
-    ]
-
-
-def read_centers():
-    return {"centers": np.array(read_json("model.json")["centers"])}
+    return [fit("rows.sketch", NEXT_K, case)]
 
 
 def package(case):

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 from end_to_end import DIM, K, generate, pass_over, reference
 
-from peers.harness import Contender, Job, count, read_json, run_once
+from peers.harness import Contender, Job, count, fit, read_centers, run_once
 
 BATCH = 10_000
 
@@ -39,28 +39,16 @@ def sketch_tuesday(case):
     return ["sketch", "tuesday.npy", "--spec", "spec.json", "--threads", case["threads"], "-o", "new.sketch", "--quiet"]
 
 
-def fit_merged(case):
+def whole(case):
     return [
-        "fit",
-        "merged.sketch",
-        "--task",
-        "kmeans",
-        "-k",
-        K,
-        "--threads",
-        case["threads"],
-        "-o",
-        "model.json",
-        "--quiet",
+        sketch_tuesday(case),
+        ["merge", "monday.sketch", "new.sketch", "-o", "merged.sketch"],
+        fit("merged.sketch", K, case),
     ]
 
 
-def whole(case):
-    return [sketch_tuesday(case), ["merge", "monday.sketch", "new.sketch", "-o", "merged.sketch"], fit_merged(case)]
-
-
 def merge_and_fit(case):
-    return [["merge", "monday.sketch", "tuesday.sketch", "-o", "merged.sketch"], fit_merged(case)]
+    return [["merge", "monday.sketch", "tuesday.sketch", "-o", "merged.sketch"], fit("merged.sketch", K, case)]
 
 
 def merge_alone(_case):
@@ -74,8 +62,8 @@ def read_merged():
     return {}
 
 
-def read_centers():
-    return read_merged() | {"centers": np.array(read_json("model.json")["centers"])}
+def read_merged_centers():
+    return read_merged() | read_centers()
 
 
 def both_days():
@@ -124,8 +112,10 @@ JOBS = [
         quick={"rows": 10_000},
         peer="sklearn",
         contenders=[
-            Contender("ours", "`compressive`: sketch Tuesday, merge, fit", commands=whole, read=read_centers),
-            Contender("merge-fit", "`compressive`: merge two sketches, fit", commands=merge_and_fit, read=read_centers),
+            Contender("ours", "`compressive`: sketch Tuesday, merge, fit", commands=whole, read=read_merged_centers),
+            Contender(
+                "merge-fit", "`compressive`: merge two sketches, fit", commands=merge_and_fit, read=read_merged_centers
+            ),
             Contender("merge", "`compressive merge` of two sketches alone", commands=merge_alone, read=read_merged),
             Contender("sklearn", "scikit-learn `KMeans(n_init=1)`, both days again", run=refit, **SKLEARN),
             Contender("minibatch", "scikit-learn `MiniBatchKMeans.partial_fit`, Tuesday added", run=update, **SKLEARN),

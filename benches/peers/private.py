@@ -6,7 +6,7 @@ import numpy as np
 from end_to_end import DIM, K, generate, pass_over, reference
 from private_kmeans import HIGH, LOW, PILOT_SHARE, SEPARATION
 
-from peers.harness import Contender, Job, count, read_json, run_once
+from peers.harness import Contender, Job, count, fit, read_centers, run_once
 
 
 def prepare(case, program):
@@ -37,24 +37,8 @@ def command_line(case):
         ],
         ["sketch", "rows.npy", "--spec", "spec.json", "--threads", case["threads"], "-o", "rows.sketch", "--quiet"],
         ["privatize", "rows.sketch", "--epsilon", case["epsilon"], "-o", "private.sketch"],
-        [
-            "fit",
-            "private.sketch",
-            "--task",
-            "kmeans",
-            "-k",
-            K,
-            "--threads",
-            case["threads"],
-            "-o",
-            "model.json",
-            "--quiet",
-        ],
+        fit("private.sketch", K, case),
     ]
-
-
-def read_centers():
-    return {"centers": np.array(read_json("model.json")["centers"])}
 
 
 def package(case):

@@ -80,6 +80,11 @@ impl Bucket {
     }
 }
 
+/// This moment, to the second, as records have it.
+pub(crate) fn moment() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,5 +31,10 @@ pub use store::{Answer, Batch, Content, Count, Store, Stream, check_name};
 pub use token::{Caller, Record, Role, Tokens, digest};
 pub use writer::{Reply, Writer};
 
+/// A lock whose holders leave nothing half done, so that it can be taken over from one that panicked.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use compressive_io::{Dataset, DriveOptions, Ready, RowChunk, pass_in_order};
 
 use crate::client::{Client, Place, Sent};
 use crate::error::{Error, Result};
+use crate::lock;
 use crate::payload::Kind;
 use crate::spool::Spool;
 
@@ -93,10 +94,6 @@ pub fn push(
         Some(error) => Err(error),
         None => read.map(|()| pushed),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends batches until there are no more, or one is refused.

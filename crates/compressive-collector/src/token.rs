@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::bucket::moment;
 use crate::error::{Error, Result};
 
 /// What a token allows.
@@ -127,7 +128,7 @@ impl Tokens {
     pub fn create(&mut self, role: Role, stream: Option<String>) -> Result<String> {
         let (id, secret) = (hex(&random::<6>()?), hex(&random::<32>()?));
         let token = format!("cmp_{id}_{secret}");
-        let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let created = moment();
         self.tokens.push(Record { id, role, stream, hash: digest(&secret), created, revoked: None });
         Ok(token)
     }
@@ -135,8 +136,7 @@ impl Tokens {
     /// Revokes the token of an id; false if there is none.
     pub fn revoke(&mut self, id: &str) -> bool {
         let Some(record) = self.tokens.iter_mut().find(|record| record.id == id) else { return false };
-        let now = || jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        record.revoked.get_or_insert_with(now);
+        record.revoked.get_or_insert_with(moment);
         true
     }
 

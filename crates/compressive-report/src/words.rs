@@ -19,7 +19,12 @@ pub fn thousands(n: u64) -> String {
 
 /// `one row`, `2 rows`.
 pub fn count(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(n), if n == 1 { "" } else { "s" })
+    let many = match noun.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{stem}ies"),
+        _ if noun.ends_with("ch") => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    };
+    format!("{} {}", thousands(n), if n == 1 { noun } else { &many })
 }
 
 /// Bytes in the unit a person would use.
@@ -113,6 +118,10 @@ mod tests {
         assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(thousands(999), "999");
         assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(
+            count(2, "sketch") + ", " + &count(0, "entry") + ", " + &count(7, "key"),
+            "2 sketches, 0 entries, 7 keys"
+        );
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(16_914), "16.9 kB");
         assert_eq!(bytes(40_000_128), "40.0 MB");

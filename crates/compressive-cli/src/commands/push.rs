@@ -68,7 +68,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
         "{}: {} in {} acknowledged in {} ({} rows/s)\n",
         args.stream,
         count(pushed.rows, "row"),
-        count(pushed.batches, "batch").replace("batchs", "batches"),
+        count(pushed.batches, "batch"),
         seconds(elapsed),
         output::thousands(rate as u64),
     ))

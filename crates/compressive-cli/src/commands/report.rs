@@ -70,7 +70,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     output::print(&format!(
         "{}: {}, one file of {}; open it in a browser\n",
         args.output.display(),
-        count(stems.len() as u64, "sketch").replace("sketchs", "sketches"),
+        count(stems.len() as u64, "sketch"),
         bytes(html.len() as u64)
     ))
 }

@@ -29,9 +29,8 @@ pub(super) struct Asked {
     key: Option<String>,
 }
 
-fn wrong(rejection: &QueryRejection) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, rejection.body_text())
-}
+/// A query as it came.
+type AskedQuery = std::result::Result<Query<Asked>, QueryRejection>;
 
 impl Shared {
     /// The slice that a sender may read.
@@ -56,9 +55,12 @@ impl Shared {
         Ok(Slice { streams: streams.to_vec(), from: bucket(range[0])?, to: bucket(range[1])? })
     }
 
-    fn asked(&self, headers: &HeaderMap, asked: &Asked) -> std::result::Result<Slice, Refusal> {
+    /// What a query asks for, and its slice.
+    fn asked(&self, headers: &HeaderMap, query: AskedQuery) -> std::result::Result<(Asked, Slice), Refusal> {
+        let Query(asked) = query?;
         let streams: Vec<String> = asked.streams.split(',').map(str::to_owned).collect();
-        self.slice(headers, &streams, [&asked.from, &asked.to])
+        let slice = self.slice(headers, &streams, [&asked.from, &asked.to])?;
+        Ok((asked, slice))
     }
 }
 
@@ -85,11 +87,10 @@ fn bytes(bytes: Vec<u8>) -> Response {
 /// `GET /v1/sketch`.
 pub(super) async fn sketch(
     State(shared): State<Arc<Shared>>,
-    query: std::result::Result<Query<Asked>, QueryRejection>,
+    query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
-    let Query(asked) = query.map_err(|e| wrong(&e))?;
-    let slice = shared.asked(&headers, &asked)?;
+    let (_, slice) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
     Ok(bytes(shared.compute(move || own.store.sum(&slice)).await??.to_bytes()))
 }
@@ -97,11 +98,10 @@ pub(super) async fn sketch(
 /// `GET /v1/private`.
 pub(super) async fn private(
     State(shared): State<Arc<Shared>>,
-    query: std::result::Result<Query<Asked>, QueryRejection>,
+    query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
-    let Query(asked) = query.map_err(|e| wrong(&e))?;
-    let slice = shared.asked(&headers, &asked)?;
+    let (asked, slice) = shared.asked(&headers, query)?;
     let all = shared.store.private(&slice)?;
     if let Some(wanted) = &asked.key {
         let found = all.into_iter().find(|([_, _, key], _)| key == wanted);
@@ -116,11 +116,10 @@ pub(super) async fn private(
 /// `GET /v1/drift`.
 pub(super) async fn drift(
     State(shared): State<Arc<Shared>>,
-    query: std::result::Result<Query<Asked>, QueryRejection>,
+    query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Json<Value>, Refusal> {
-    let Query(asked) = query.map_err(|e| wrong(&e))?;
-    let slice = shared.asked(&headers, &asked)?;
+    let (_, slice) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
     Ok(Json(shared.compute(move || drifts(&own, &slice)).await??))
 }

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 
 use crate::error::Result;
 use crate::http::Refusal;
+use crate::lock;
 use crate::token::{Caller, Role, Tokens};
 
 /// How long a read of the tokens holds: a revoked token works no longer than that.
@@ -82,10 +83,7 @@ impl Guard {
 
     /// The tokens, read anew if their file has changed.
     fn tokens(&self) -> MutexGuard<'_, Held> {
-        let mut held = match self.held.lock() {
-            Ok(held) => held,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut held = lock(&self.held);
         if held.looked.elapsed() > FRESH {
             held.looked = Instant::now();
             let now = changed(&self.directory);

@@ -18,6 +18,7 @@ use tokio::sync::{SemaphorePermit, oneshot};
 
 use crate::error::Error;
 use crate::http::{Refusal, Shared};
+use crate::lock;
 use crate::payload::{self, Kind};
 use crate::store::{Batch, Content, Stream};
 use crate::token::Role;
@@ -47,7 +48,7 @@ pub(super) async fn batch(
     request: Request,
 ) -> Result<Response, Refusal> {
     shared.guard.allow(request.headers(), Role::Ingest, &[&name])?;
-    let Query(place) = place.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, e.body_text()))?;
+    let Query(place) = place?;
     let stream = shared.store.stream(&name)?;
     let (key, kind) = head(request.headers(), &name, &stream)?;
     let bucket = match &place.bucket {
@@ -182,15 +183,11 @@ impl Operators {
     /// The operator of a stream.
     pub fn get(&self, stream: &Stream) -> Result<Arc<SketchOperator>, Error> {
         let fingerprint = stream.spec.fingerprint();
-        let lock = || match self.held.lock() {
-            Ok(held) => held,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        if let Some(operator) = lock().get(&fingerprint) {
+        if let Some(operator) = lock(&self.held).get(&fingerprint) {
             return Ok(Arc::clone(operator));
         }
         let operator = Arc::new(stream.spec.clone().build()?);
-        let mut held = lock();
+        let mut held = lock(&self.held);
         if held.len() >= OPERATORS {
             held.clear();
         }

@@ -1,5 +1,6 @@
 //! Errors as statuses, and answers as JSON.
 
+use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -35,6 +36,12 @@ impl From<Error> for Refusal {
             Error::Sketch(_) | Error::Rows(_) => StatusCode::BAD_REQUEST,
         };
         Refusal::new(status, error.to_string())
+    }
+}
+
+impl From<QueryRejection> for Refusal {
+    fn from(rejection: QueryRejection) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, rejection.body_text())
     }
 }
 

@@ -8,7 +8,6 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchSpec;
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,10 +31,6 @@ pub(super) struct Range {
     to: Option<String>,
 }
 
-fn wrong(rejection: &QueryRejection) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, rejection.body_text())
-}
-
 /// `PUT /v1/streams/NAME`.
 pub(super) async fn make(
     State(shared): State<Arc<Shared>>,
@@ -44,7 +39,7 @@ pub(super) async fn make(
     request: Request,
 ) -> Result<Response, Refusal> {
     shared.guard.allow(request.headers(), Role::Admin, &[&name])?;
-    let Query(query) = query.map_err(|e| wrong(&e))?;
+    let Query(query) = query?;
     check_name(&name)?;
     let (bytes, held) = ingest::body(&shared, request).await?;
     let text = String::from_utf8(bytes)
@@ -55,7 +50,7 @@ pub(super) async fn make(
         spec,
         every: query.every.unwrap_or(Every::Hour),
         keep: query.keep,
-        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        created: crate::bucket::moment(),
     };
     let known = shared.store.streams()?;
     if known.len() >= shared.limits.streams && known.iter().all(|(other, _)| *other != name) {
@@ -141,7 +136,7 @@ pub(super) async fn delete_buckets(
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
     shared.guard.allow(&headers, Role::Admin, &[&name])?;
-    let Query(range) = query.map_err(|e| wrong(&e))?;
+    let Query(range) = query?;
     let every = shared.store.stream(&name)?.every;
     let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
     let slice = Slice { streams: vec![name], from: bucket(&range.from)?, to: bucket(&range.to)? };

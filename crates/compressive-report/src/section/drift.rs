@@ -117,7 +117,7 @@ fn distances(days: &[Day]) -> String {
     };
     let alt = format!(
         "Distance of each of {} from the one before and from the first: {told}.",
-        count(days.len() as u64, "sketch").replace("sketchs", "sketches")
+        count(days.len() as u64, "sketch")
     );
     let caption = format!(
         "Distance of each sketch from the one before (line) and from the first (dashed), in units of what sampling alone gives. Large marks: different with p below {ALARM}. In short: {told}."

@@ -51,7 +51,7 @@ fn moduli(view: &View<'_>, spec: &SketchSpec, radii: &[f64], step: usize) -> Str
     let below = (0..radii.len()).filter(|&j| modulus(j) < 2.0 * noise).count() as f64 / radii.len() as f64;
     let alt = format!(
         "Modulus of {} against their radius: it is {} on average and falls from 1; {:.0}% of the entries are below twice the noise of {}.",
-        count(radii.len() as u64, "sketch entry").replace("entrys", "entries"),
+        count(radii.len() as u64, "sketch entry"),
         number(average),
         100.0 * below,
         number(noise)
