@@ -27,47 +27,54 @@ pub(super) enum Method {
     Nystrom(LandmarkRule),
 }
 
-/// A table, and what k-means and expectation-maximisation on all its rows reach.
+/// A table, and what k-means or expectation-maximisation on all its rows reaches.
 pub(super) struct Problem {
+    task: Task,
     values: Vec<f64>,
     dim: usize,
-    sse: f64,
-    likelihood: f64,
+    /// The sum of squared errors for k-means, the mean log-likelihood for mixtures.
+    reference: f64,
 }
 
 impl Problem {
     /// Ten unit Gaussians in ten columns at separation 2.
-    pub fn synthetic(n_rows: usize, draw: u64) -> Result<Problem> {
+    pub fn synthetic(task: Task, n_rows: usize, draw: u64) -> Result<Problem> {
         let mut rng = Rng::derived(11_000, draw);
         let truth = generate::separated(K, SYNTHETIC.0, SYNTHETIC.1, &mut rng)?;
-        Problem::new(truth.sample(n_rows, &mut rng)?.values, SYNTHETIC.0, 1)
+        Problem::new(task, truth.sample(n_rows, &mut rng)?.values, SYNTHETIC.0, 1)
     }
 
     /// A table of the experiment `real`.
-    pub fn file(name: &str, folder: Option<&std::path::Path>, threads: usize) -> Result<Problem> {
+    pub fn file(task: Task, name: &str, folder: Option<&std::path::Path>, threads: usize) -> Result<Problem> {
         let (values, dim) = real::read(&real::find(name, folder)?)?;
-        Problem::new(values, dim, threads)
+        Problem::new(task, values, dim, threads)
     }
 
-    fn new(values: Vec<f64>, dim: usize, threads: usize) -> Result<Problem> {
+    fn new(task: Task, values: Vec<f64>, dim: usize, threads: usize) -> Result<Problem> {
         let rows = Rows::new(&values, dim)?;
-        let clusters = kmeans(rows, K, &KMeansParams { n_init: 20, threads, ..KMeansParams::default() })?;
-        let mixture = em(rows, K, &EmParams { n_init: 5, threads, ..EmParams::default() })?.mixture;
-        let likelihood = log_likelihood(rows, &mixture)?;
-        Ok(Problem { dim, sse: clusters.sse, likelihood, values })
+        let reference = match task {
+            Task::Kmeans => {
+                kmeans(rows, K, &KMeansParams { n_init: 20, threads, ..KMeansParams::default() })?.sse
+            }
+            _ => {
+                let params = EmParams { n_init: 5, threads, ..EmParams::default() };
+                log_likelihood(rows, &em(rows, K, &params)?.mixture)?
+            }
+        };
+        Ok(Problem { task, values, dim, reference })
     }
 
-    /// Parameters of a task.
-    pub fn parameters(&self, task: Task) -> usize {
-        task.parameters(K, self.dim)
+    /// Parameters of the task.
+    pub fn parameters(&self) -> usize {
+        self.task.parameters(K, self.dim)
     }
 
     /// How much worse than on all rows a model from a sketch of m landmarks or frequencies is: the relative SSE, or the loss of mean log-likelihood per row. `width` is
     /// that of the kernel or of the law, in estimated cluster widths.
-    pub fn loss(&self, task: Task, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
+    pub fn loss(&self, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
         // A quantised feature has the estimate itself as its scale.
         let probe = DesignParams {
-            task,
+            task: self.task,
             k: K,
             size: Some(1),
             feature: Feature::OneBit,
@@ -84,9 +91,9 @@ impl Problem {
         let params = DesignParams { feature, law, size: Some(size), scale, ..probe };
         let sketched = fits::designed(&self.values, self.dim, &params)?;
         let rows = Rows::new(&self.values, self.dim)?;
-        match task {
-            Task::Kmeans => Ok(sse(rows, &sketched.centers(K, Decoder::Auto, 1)?)? / self.sse),
-            _ => Ok(self.likelihood - log_likelihood(rows, &sketched.mixture(K, Decoder::Auto, 1)?)?),
+        match self.task {
+            Task::Kmeans => Ok(sse(rows, &sketched.centers(K, Decoder::Auto, 1)?)? / self.reference),
+            _ => Ok(self.reference - log_likelihood(rows, &sketched.mixture(K, Decoder::Auto, 1)?)?),
         }
     }
 }

@@ -33,15 +33,23 @@ struct Set {
     file: Option<&'static str>,
     /// For k-means and for mixtures, the width of the kernel and that of the law.
     widths: [(f64, f64); 2],
+    /// For k-means and for mixtures, how many of [`SIZES`] are tried: a fit takes time as m^2 and more.
+    sizes: [usize; 2],
 }
 
 const SETS: [Set; 3] = [
-    Set { name: "synthetic, d = 10", file: None, widths: [(3.8, 1.4), (3.8, 1.0)] },
-    Set { name: "digits, PCA to 10", file: Some("digits-pca10.npy"), widths: [(3.8, 1.4), (3.8, 1.0)] },
+    Set { name: "synthetic, d = 10", file: None, widths: [(3.8, 1.4), (3.8, 1.0)], sizes: [7, 5] },
+    Set {
+        name: "digits, PCA to 10",
+        file: Some("digits-pca10.npy"),
+        widths: [(3.8, 1.4), (3.8, 1.0)],
+        sizes: [7, 5],
+    },
     Set {
         name: "Fashion-MNIST, PCA to 20",
         file: Some("fashion-mnist-pca20.npy"),
         widths: [(5.4, 1.4), (5.4, 1.0)],
+        sizes: [5, 4],
     },
 ];
 
@@ -63,17 +71,17 @@ const SMALL: f64 = 1.0;
 fn run(task: Task, options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     let draws = options.draws(20, 1);
     let n_rows = options.pick(100_000, 10_000);
-    let sizes: &[f64] = options.pick(&SIZES, &[0.5, 2.0]);
     let mut report = Report { text: text(n_rows, draws), ..Report::default() };
     let mut table = Table::new(title(task), &columns());
     for set in if options.quick { &SETS[..1] } else { &SETS[..] } {
+        let sizes: &[f64] = if options.quick { &[0.5, 2.0] } else { &SIZES[..set.sizes[index(task)]] };
         let fixed = match set.file {
-            Some(file) => Some(Problem::file(file, options.data.as_deref(), options.threads)?),
+            Some(file) => Some(Problem::file(task, file, options.data.as_deref(), options.threads)?),
             None => None,
         };
         let key = format!("nystrom-{}-{}", task.name(), short(set.name));
         let outcomes = draws::map_kept(options, draws, &key, progress, |draw| {
-            let drawn = if fixed.is_none() { Some(Problem::synthetic(n_rows, draw)?) } else { None };
+            let drawn = if fixed.is_none() { Some(Problem::synthetic(task, n_rows, draw)?) } else { None };
             match drawn.as_ref().or(fixed.as_ref()) {
                 Some(problem) => one_draw(problem, set, task, sizes, draw),
                 None => Ok(Vec::new()),
@@ -86,13 +94,18 @@ fn run(task: Task, options: &Options, progress: &mut Progress<'_>) -> Result<Rep
     Ok(report)
 }
 
+/// Where a task stands among the numbers of a set.
+fn index(task: Task) -> usize {
+    usize::from(task == Task::Gmm)
+}
+
 /// Losses of one draw, by size and method.
 fn one_draw(problem: &Problem, set: &Set, task: Task, sizes: &[f64], draw: u64) -> Result<Vec<Vec<f64>>> {
-    let (kernel, law) = set.widths[usize::from(task == Task::Gmm)];
+    let (kernel, law) = set.widths[index(task)];
     let one = |size: f64, method: Method| {
         let width = if matches!(method, Method::Nystrom(_)) { kernel } else { law };
-        let m = (size * problem.parameters(task) as f64).round() as usize;
-        problem.loss(task, method, width, m, draw)
+        let m = (size * problem.parameters() as f64).round() as usize;
+        problem.loss(method, width, m, draw)
     };
     sizes.iter().map(|&size| METHODS.iter().map(|(_, method)| one(size, *method)).collect()).collect()
 }

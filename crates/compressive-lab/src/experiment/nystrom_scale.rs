@@ -39,10 +39,10 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     for (task, usable) in [Task::Kmeans, Task::Gmm].into_iter().zip(USABLE) {
         let key = format!("nystrom-scale-{}", task.name());
         let outcomes = draws::map_kept(options, draws, &key, progress, |draw| {
-            let problem = Problem::synthetic(n_rows, draw)?;
-            let m = (SIZE * problem.parameters(task) as f64).round() as usize;
+            let problem = Problem::synthetic(task, n_rows, draw)?;
+            let m = (SIZE * problem.parameters() as f64).round() as usize;
             let one = |width: f64| {
-                METHODS.iter().map(|(_, method)| problem.loss(task, *method, width, m, draw)).collect()
+                METHODS.iter().map(|(_, method)| problem.loss(*method, width, m, draw)).collect()
             };
             widths.iter().map(|&width| one(width)).collect::<Result<Vec<Vec<f64>>>>()
         })?;
