@@ -40,6 +40,7 @@ mod kernels;
 mod kmeans;
 mod kmeans_time;
 mod labelled;
+mod local_privacy;
 mod mixture_bandwidths;
 mod mixture_cost;
 mod mixture_size;
@@ -155,6 +156,7 @@ pub fn all() -> &'static [Experiment] {
         private_kmeans::EXPERIMENT,
         private_size::EXPERIMENT,
         private_mixture::EXPERIMENT,
+        local_privacy::EXPERIMENT,
         nystrom::EXPERIMENT,
         nystrom::MIXTURES,
         nystrom_scale::EXPERIMENT,

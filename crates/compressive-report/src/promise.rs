@@ -3,7 +3,7 @@
 use compressive::SketchSpec;
 use compressive::privacy::{Mechanism, Neighbours, PrivateSketch, Release, SpecOrigin};
 
-use crate::words::{amount, count, number};
+use crate::words::{amount, count, number, thousands};
 
 /// One release, a fact a line.
 pub fn describe(release: &Release) -> String {
@@ -24,11 +24,19 @@ pub fn describe(release: &Release) -> String {
          spec         {}\n",
         amount(*epsilon),
         amount(*delta),
-        protects(*neighbours, *rows_per_person),
+        match release.mechanism {
+            Mechanism::LocalResponse { .. } => {
+                "hides the values of any one reading, from the collector too (local)".into()
+            }
+            _ => protects(*neighbours, *rows_per_person),
+        },
         parts.join(", "),
         match release.mechanism {
-            Mechanism::DiscreteLaplace { .. } => "discrete Laplace",
-            Mechanism::DiscreteGaussian { .. } => "discrete Gaussian",
+            Mechanism::DiscreteLaplace { .. } => "discrete Laplace".into(),
+            Mechanism::DiscreteGaussian { .. } => "discrete Gaussian".into(),
+            Mechanism::LocalResponse { entries, of, .. } => {
+                format!("randomised response, {entries} of {} signs told", thousands(of.into()))
+            }
         },
         rows(release.mechanism.variance().sqrt()),
         origin(release.spec),

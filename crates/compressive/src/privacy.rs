@@ -6,6 +6,7 @@
 //! - [`sensitivity`]: how much one row can change the sums, for each feature;
 //! - [`release`]: from a budget to integer noise scales, and what is promised;
 //! - [`sampler`], [`calibrate`], [`entropy`]: exact discrete noise, how much of it, and where its randomness comes from;
+//! - [`local`]: readings that answer for themselves, for collectors that are not trusted;
 //! - [`plan`]: what a budget will be good for, before it is spent;
 //! - [`pilot`]: a spec from declared bounds, with the scale estimated privately.
 //!
@@ -13,6 +14,7 @@
 
 pub mod calibrate;
 pub mod entropy;
+pub mod local;
 pub mod pilot;
 pub mod plan;
 mod private;
@@ -21,6 +23,7 @@ pub mod sampler;
 pub mod sensitivity;
 
 pub use entropy::{Entropy, SeededEntropy};
+pub use local::LocalResponse;
 pub use private::{AnySketch, PrivateSketch, privatize, privatize_as};
 pub use release::{Mechanism, PrivacyParams, Release, SpecOrigin};
 pub use sensitivity::{Neighbours, Sensitivity};

@@ -140,6 +140,7 @@ impl Claim {
                 Mechanism::DiscreteGaussian { sigma } => {
                     Mechanism::DiscreteGaussian { sigma: divided(sigma) }
                 }
+                local @ Mechanism::LocalResponse { .. } => local,
             };
         }
         Ok(release)
@@ -164,6 +165,8 @@ fn log_ratio(noisy: &PrivateSketch, tables: &[Sketch; 2], release: &Release) -> 
                 (*value as f64 - middle) * (*a - *b) as f64 / (sigma as f64).powi(2)
             })
             .sum(),
+        // No release of a sketch; audited by `local-privacy`.
+        Mechanism::LocalResponse { .. } => f64::NAN,
     };
     let of_rows = release.rows_scale.map_or(0.0, |scale| {
         let scale = scale.numerator as f64 / scale.denominator as f64;

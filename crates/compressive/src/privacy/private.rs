@@ -57,6 +57,10 @@ pub fn privatize_as(sketch: &Sketch, release: &Release, entropy: &mut dyn Entrop
                 discrete_laplace(&mut bits, Ratio { numerator: scale, denominator: 1 })?
             }
             Mechanism::DiscreteGaussian { sigma } => discrete_gaussian(&mut bits, sigma)?,
+            Mechanism::LocalResponse { .. } => {
+                let problem = "readings answer for themselves before they are summed; this is a sum already";
+                return Err(Error::Privacy { field: "mechanism", problem: problem.into() });
+            }
         };
         // Saturation is a function of the noisy sum alone, so it reveals nothing more.
         sums.push(sum.saturating_add(noise));
@@ -109,7 +113,7 @@ impl PrivateSketch {
         self.releases.iter().map(Release::rows_variance).sum::<f64>().sqrt()
     }
 
-    /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the noise add up, and every holder's promise stays as it was.
+    /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the noise add up, and every holder's promise stays as it was. Readings that answered for themselves in the same way are one entry.
     pub fn merge(&mut self, other: &PrivateSketch) -> Result<()> {
         if self.fingerprint != other.fingerprint {
             return Err(Error::Incompatible { fields: self.spec.differences(&other.spec) });
@@ -118,7 +122,11 @@ impl PrivateSketch {
             *sum = sum.saturating_add(*more);
         }
         self.rows = self.rows.saturating_add(other.rows);
-        self.releases.extend(other.releases.iter().cloned());
+        for release in &other.releases {
+            if !self.releases.iter_mut().any(|own| own.join(release)) {
+                self.releases.push(release.clone());
+            }
+        }
         Ok(())
     }
 

@@ -76,6 +76,17 @@ pub enum Mechanism {
         /// The parameter $\sigma$.
         sigma: u64,
     },
+    /// Readings that answered for themselves: see [`local`](super::local).
+    LocalResponse {
+        /// Entries that each of them told.
+        entries: u32,
+        /// Entries there are.
+        of: u32,
+        /// What a told sign adds.
+        weight: u64,
+        /// Number of readings.
+        reports: u64,
+    },
 }
 
 impl Mechanism {
@@ -84,6 +95,7 @@ impl Mechanism {
         match self {
             Mechanism::DiscreteLaplace { .. } => "discrete-laplace",
             Mechanism::DiscreteGaussian { .. } => "discrete-gaussian",
+            Mechanism::LocalResponse { .. } => "local-response",
         }
     }
 
@@ -95,6 +107,10 @@ impl Mechanism {
                 laplace_variance(Ratio { numerator: scale, denominator: 1 })
             }
             Mechanism::DiscreteGaussian { sigma } => (sigma as f64).powi(2),
+            Mechanism::LocalResponse { entries, of, weight, reports } => {
+                let told = (weight as f64).powi(2) * f64::from(entries) / f64::from(of);
+                reports as f64 * (told - UNIT * UNIT).max(0.0)
+            }
         };
         variance / (UNIT * UNIT)
     }
@@ -185,6 +201,20 @@ impl Release {
             rows_scale,
             spec: origin,
         })
+    }
+
+    /// Takes in a release of the same kind of answers by other readings; false if it is of another kind, and then stays apart.
+    pub(crate) fn join(&mut self, other: &Release) -> bool {
+        let Mechanism::LocalResponse { reports: more, .. } = other.mechanism else { return false };
+        let mut joined = self.clone();
+        let Mechanism::LocalResponse { reports, .. } = &mut joined.mechanism else { return false };
+        let sum = reports.saturating_add(more);
+        *reports = more;
+        let alike = joined == *other;
+        if let (true, Mechanism::LocalResponse { reports, .. }) = (alike, &mut self.mechanism) {
+            *reports = sum;
+        }
+        alike
     }
 
     /// Variance of the noise on the number of rows.
