@@ -6,7 +6,6 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import ssl
 import subprocess
 import threading
@@ -14,65 +13,17 @@ import time
 
 import numpy as np
 import pytest
+from collecting import Server
 from conftest import PROGRAM
 
 # Kills of the server; a full run has 200: COLLECTOR_KILLS=200 pytest tests/test_collector.py
 KILLS = int(os.environ.get("COLLECTOR_KILLS", "10"))
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Server:
-    """`compressive serve` on a fixed port, which can be killed and started again."""
-
-    def __init__(self, folder, *extra, port=None):
-        self.folder, self.extra, self.port = folder, extra, port or free_port()
-        self.process = None
-        self.start()
-
-    def start(self):
-        command = [PROGRAM, "serve", self.folder, "--listen", f"127.0.0.1:{self.port}", *self.extra]
-        self.process = subprocess.Popen(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        line = self.process.stdout.readline().decode()
-        assert line.startswith("collecting in"), line + self.process.stdout.read().decode()
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=30)
-        self.process.stdout.close()
-        return code
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    def ask(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request(method, path, body=body, headers=headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-
 @pytest.fixture
 def server(tmp_path):
-    server = Server(tmp_path / "data")
-    yield server
-    if server.process.poll() is None:
-        server.kill()
+    with Server(tmp_path / "data") as server:
+        yield server
 
 
 def prepare(program, folder, n_files=1, rows=5000, feature="one-bit"):

@@ -18,7 +18,7 @@ use compressive::design::{LawChoice, Scaling, Task};
 use compressive::scale::ScaleRule;
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
-pub use collect::{PushArgs, ServeArgs, TokenArgs, TokenCommand};
+pub use collect::{EveryArg, PushArgs, ServeArgs, TokenArgs, TokenCommand};
 pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,

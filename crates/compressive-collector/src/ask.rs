@@ -1,6 +1,6 @@
 //! Questions to the store: sums over buckets and streams, counts, deletions, and a copy of everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use compressive::Sketch;
@@ -93,17 +93,28 @@ impl Store {
         Ok(all)
     }
 
+    /// The sum of the private sketches of a slice, reports of local privacy included.
+    pub fn private_sum(&self, slice: &Slice) -> Result<PrivateSketch> {
+        let mut all = self.private(slice)?.into_iter().map(|(_, sketch)| sketch);
+        let nothing = || Error::Payload("there is no private sketch in these streams and buckets".into());
+        let mut sum = all.next().ok_or_else(nothing)?;
+        all.try_for_each(|sketch| sum.merge(&sketch))?;
+        Ok(sum)
+    }
+
     /// What each bucket of a stream holds.
     pub fn counts(&self, name: &str) -> Result<Vec<Count>> {
         let slice = Slice { streams: vec![name.to_owned()], ..Slice::default() };
         let mut all: BTreeMap<Bucket, Count> = BTreeMap::new();
-        let empty = |bucket: &Bucket| Count { bucket: bucket.clone(), rows: 0, private: 0 };
+        let empty = |bucket: &Bucket| Count { bucket: bucket.clone(), rows: 0, private: 0, private_rows: 0 };
         for (bucket, sketch) in self.buckets(&slice)? {
             all.entry(bucket.clone()).or_insert_with(|| empty(&bucket)).rows = sketch.rows();
         }
-        for ([_, bucket, _], _) in self.private(&slice)? {
+        for ([_, bucket, _], sketch) in self.private(&slice)? {
             let bucket = Bucket::stored(&bucket);
-            all.entry(bucket.clone()).or_insert_with(|| empty(&bucket)).private += 1;
+            let count = all.entry(bucket.clone()).or_insert_with(|| empty(&bucket));
+            count.private += 1;
+            count.private_rows = count.private_rows.saturating_add(sketch.rows());
         }
         Ok(all.into_values().collect())
     }
@@ -111,22 +122,23 @@ impl Store {
     /// Deletes the buckets of a slice and returns how many there were. Their keys stay, so that a batch sent again is not counted into a bucket that is gone.
     pub fn delete_buckets(&self, slice: &Slice) -> Result<usize> {
         let transaction = self.database.begin_write().map_err(failed)?;
-        let mut deleted = 0;
+        // A bucket may have exact sums, private sketches, or both.
+        let mut deleted = BTreeSet::new();
         {
-            let mut sums = transaction.open_table(SUMS).map_err(failed)?;
-            let ours =
-                |stream: &str, bucket: &str| slice.streams.iter().any(|s| s == stream) && slice.holds(bucket);
-            sums.retain(|(stream, bucket), _| {
-                let gone = ours(stream, bucket);
-                deleted += usize::from(gone);
+            let mut stays = |stream: &str, bucket: &str| {
+                let gone = slice.streams.iter().any(|s| s == stream) && slice.holds(bucket);
+                if gone {
+                    deleted.insert((stream.to_owned(), bucket.to_owned()));
+                }
                 !gone
-            })
-            .map_err(failed)?;
+            };
+            let mut sums = transaction.open_table(SUMS).map_err(failed)?;
+            sums.retain(|(stream, bucket), _| stays(stream, bucket)).map_err(failed)?;
             let mut private = transaction.open_table(PRIVATE).map_err(failed)?;
-            private.retain(|(stream, bucket, _), _| !ours(stream, bucket)).map_err(failed)?;
+            private.retain(|(stream, bucket, _), _| stays(stream, bucket)).map_err(failed)?;
         }
         transaction.commit().map_err(failed)?;
-        Ok(deleted)
+        Ok(deleted.len())
     }
 
     /// Deletes a stream with all that belongs to it.

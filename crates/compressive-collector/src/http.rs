@@ -9,32 +9,40 @@
 //! | `POST /v1/streams/NAME/batches?bucket=B` | ingest | counts a batch, once for each `Idempotency-Key` |
 //! | `GET /v1/sketch?streams=A,B&from&to` | read | the merged sketch |
 //! | `GET /v1/private?streams=A,B&from&to` | read | which private sketches there are; with `&key=K` one of them |
-//! | `GET /v1/drift?stream=A&from&to` | read | each bucket against the one before and the first |
+//! | `GET /v1/drift?streams=A&from&to` | read | each bucket against the one before and the first |
 //! | `POST /v1/fit` | read | a model of a slice |
 //! | `POST /v1/backup` | admin | a copy of the store, in the data directory |
-//! | `GET /healthz`, `GET /metrics`, `GET /openapi.json`, `GET /` | none | |
+//! | `GET /healthz`, `GET /metrics`, `GET /openapi.json` | none | |
+//! | `GET /`, `GET /page.css`, `GET /page.js` | none | the page for people, which holds no data |
 
 mod ask;
 mod auth;
 mod ingest;
+mod page;
 mod reply;
 mod streams;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post, put};
+use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::log::{Log, cut};
 use crate::metrics::Metrics;
 use crate::store::Store;
 use crate::writer::Writer;
 
 pub(crate) use auth::Guard;
 pub(crate) use ingest::{Operators, room};
+use reply::Problem;
 pub(crate) use reply::Refusal;
 
 /// Bounds on what one server takes.
@@ -78,16 +86,26 @@ pub(crate) struct Shared {
     pub limits: Limits,
     pub metrics: Metrics,
     pub directory: PathBuf,
+    pub log: Log,
     /// Bytes of bodies that may still be read, in kilobytes.
-    pub room: Semaphore,
-    /// Computations that may run beside each other.
-    pub work: Semaphore,
+    pub room: Arc<Semaphore>,
+    /// Batches that may be summed up beside each other.
+    pub work: Arc<Semaphore>,
+    /// Answers that may be worked out beside each other.
+    pub asks: Arc<Semaphore>,
+    /// Models that may be learned beside each other.
+    pub models: Arc<Semaphore>,
     pub operators: Operators,
+    /// Why the store took the last batch not, if it did not.
+    pub failed: Mutex<Option<String>>,
 }
 
 /// The requests of a server.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
+        .route("/", get(page::document))
+        .route("/page.css", get(page::style))
+        .route("/page.js", get(page::script))
         .route("/healthz", get(ask::health))
         .route("/metrics", get(ask::metrics))
         .route("/openapi.json", get(ask::openapi))
@@ -103,14 +121,30 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/backup", post(ask::backup))
         .fallback(reply::unknown)
         .method_not_allowed_fallback(reply::wrong_method)
-        .layer(axum::middleware::map_response_with_state(Arc::clone(&shared), noted))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&shared), noted))
         .with_state(shared)
 }
 
-/// Counts refusals.
-async fn noted(State(shared): State<Arc<Shared>>, response: Response) -> Response {
-    if response.status().is_client_error() || response.status().is_server_error() {
+/// Counts refusals and logs requests; no answer may be taken for anything but what it says it is.
+async fn noted(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let (method, path) = (request.method().to_string(), cut(request.uri().path()));
+    let mut response = next.run(request).await;
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let status = response.status();
+    let refused = status.is_client_error() || status.is_server_error();
+    if refused {
         shared.metrics.refused();
+    }
+    let least = if refused { Log::Refused } else { Log::All };
+    if shared.log >= least {
+        let problem = response.extensions().get::<Problem>().map(|problem| cut(&problem.0));
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        shared.log.line(
+            least,
+            "request",
+            json!({ "method": method, "path": path, "status": status.as_u16(), "milliseconds": (milliseconds * 10.0).round() / 10.0, "problem": problem }),
+        );
     }
     response
 }

@@ -2,39 +2,62 @@
 //!
 //! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that
 //! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`]. A [`Client`] sends batches, [`push`] all rows of a table, with a [`Spool`] that keeps what is still to be sent.
+//!
+//! The feature `server`, on by default, has all but the last three: clients do without it.
 #![forbid(unsafe_code)]
 
-mod ask;
-mod bucket;
+mod batch;
 mod client;
 mod error;
-mod http;
-mod metrics;
-mod payload;
 mod push;
-mod server;
+mod run;
 mod spool;
+mod text;
+
+#[cfg(feature = "server")]
+mod ask;
+#[cfg(feature = "server")]
+mod bucket;
+#[cfg(feature = "server")]
+mod http;
+#[cfg(feature = "server")]
+mod log;
+#[cfg(feature = "server")]
+mod metrics;
+#[cfg(feature = "server")]
+mod payload;
+#[cfg(feature = "server")]
+mod server;
+#[cfg(feature = "server")]
 mod store;
+#[cfg(feature = "server")]
 mod token;
+#[cfg(feature = "server")]
 mod writer;
 
-pub use ask::Slice;
-pub use bucket::{Bucket, Every};
+pub use batch::{Answer, Kind, check_name};
 pub use client::{Client, Place, Sent};
 pub use error::{Error, Result};
-pub use http::Limits;
-pub use payload::Kind;
 pub use push::{PushParams, Pushed, kind, push};
-pub use server::{Serve, Server};
+pub use run::{Rows, Run};
 pub use spool::Spool;
-pub use store::{Answer, Batch, Content, Count, Store, Stream, check_name};
-pub use token::{Caller, Record, Role, Tokens, digest};
-pub use writer::{Reply, Writer};
+
+#[cfg(feature = "server")]
+pub use {
+    ask::Slice,
+    bucket::{Bucket, Every},
+    http::Limits,
+    log::Log,
+    server::{Serve, Server},
+    store::{Batch, Content, Count, REPORTS, Store, Stream},
+    token::{Caller, Record, Role, Tokens},
+    writer::{Reply, Writer},
+};
 
 /// A lock whose holders leave nothing half done, so that it can be taken over from one that panicked.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests;

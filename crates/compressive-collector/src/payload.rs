@@ -2,61 +2,18 @@
 //!
 //! Everything is read from bytes in memory, whose number is limited before; nothing that could unfold into more (compressed text, compressed Arrow buffers) is taken.
 
+mod json;
+
 use std::io::Cursor;
 
 use compressive::features::add_packed;
-use compressive::privacy::AnySketch;
+use compressive::privacy::{AnySketch, LocalResponse};
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, ReadOptions, sketch_dataset};
-use serde::Deserialize;
+use compressive_io::{Dataset, DriveOptions, ReadOptions, has_compressed_buffers, sketch_dataset};
 
+use crate::batch::Kind;
 use crate::error::{Error, Result};
 use crate::store::Content;
-
-/// What a batch may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One-bit contributions: rows of 2m bits, each filled up to whole bytes.
-    Bits,
-    /// Rows as `{"columns": [...], "rows": [[...], ...]}`.
-    Json,
-    /// Rows as CSV with a header.
-    Csv,
-    /// Rows as an Arrow IPC stream.
-    Arrow,
-    /// A sketch, plain or private.
-    Sketch,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::Bits, Kind::Json, Kind::Csv, Kind::Arrow, Kind::Sketch];
-
-    /// The media type that names it.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Kind::Bits => "application/vnd.compressive.bits",
-            Kind::Json => "application/json",
-            Kind::Csv => "text/csv",
-            Kind::Arrow => "application/vnd.apache.arrow.stream",
-            Kind::Sketch => "application/vnd.compressive.sketch",
-        }
-    }
-
-    /// The kind of a `Content-Type`, parameters left aside.
-    pub fn of(content_type: &str) -> Option<Kind> {
-        let name = content_type.split(';').next().unwrap_or_default().trim();
-        Kind::ALL.into_iter().find(|kind| kind.media_type().eq_ignore_ascii_case(name))
-    }
-}
-
-/// Rows as JSON.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rows {
-    columns: Vec<String>,
-    rows: Vec<Vec<f64>>,
-}
 
 /// What a batch adds to a stream of the operator's spec. Cost: that of sketching the rows; for bits a twentieth of an operation each.
 pub fn read(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
@@ -69,18 +26,19 @@ pub fn read(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Conten
             add_packed(operator, body, &mut sketch)?;
             Ok(Content::Plain(sketch))
         }
-        Kind::Json => json(operator, body),
+        Kind::Json => rows(operator, body),
         Kind::Csv | Kind::Arrow => table(kind, operator, body),
         Kind::Sketch => match AnySketch::from_bytes(body)? {
             AnySketch::Plain(sketch) => Ok(Content::Plain(sketch)),
             AnySketch::Private(sketch) => Ok(Content::Private(sketch)),
         },
+        Kind::Reports => Ok(Content::Reports(LocalResponse::add_up(operator.spec(), body)?)),
     }
 }
 
-fn json(operator: &SketchOperator, body: &[u8]) -> Result<Content> {
+fn rows(operator: &SketchOperator, body: &[u8]) -> Result<Content> {
     let refused = |problem: String| Error::Payload(problem);
-    let sent: Rows = serde_json::from_slice(body)
+    let sent: json::Table = serde_json::from_slice(body)
         .map_err(|e| refused(format!("{e}; send {{\"columns\": [...], \"rows\": [[...], ...]}}")))?;
     let columns = &operator.spec().columns;
     let places: Vec<usize> = columns
@@ -92,17 +50,16 @@ fn json(operator: &SketchOperator, body: &[u8]) -> Result<Content> {
             })
         })
         .collect::<Result<_>>()?;
-    let mut values = Vec::with_capacity(sent.rows.len() * columns.len());
-    for (i, row) in sent.rows.iter().enumerate() {
-        if row.len() != sent.columns.len() {
-            let (found, expected) = (row.len(), sent.columns.len());
-            return Err(refused(format!("row {} has {found} values for {expected} columns", i + 1)));
-        }
-        values.extend(places.iter().map(|&place| row[place]));
-    }
-    if values.is_empty() {
+    let json::Rows { values, number, width } = sent.rows;
+    if number == 0 {
         return Err(refused("the batch has no row".into()));
     }
+    if width != sent.columns.len() {
+        let expected = sent.columns.len();
+        return Err(refused(format!("rows of {width} values for {expected} columns")));
+    }
+    let values: Vec<f64> =
+        values.chunks_exact(width).flat_map(|row| places.iter().map(|&place| row[place])).collect();
     let mut sketch = Sketch::empty(operator);
     operator.accumulate(RowsRef::F64(&values), None, &mut sketch, &mut Scratch::default())?;
     Ok(Content::Plain(sketch))
@@ -113,9 +70,15 @@ fn table(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> 
     if kind == Kind::Csv && (body.starts_with(&[0x1f, 0x8b]) || body.contains(&0)) {
         return Err(Error::Payload("the text is compressed or no text; send plain CSV".into()));
     }
-    // A stream begins with the marker of its schema message; everything else that the readers know is not Arrow.
-    if kind == Kind::Arrow && !body.starts_with(&[0xff; 4]) {
-        return Err(Error::Payload("the body is no Arrow IPC stream".into()));
+    if kind == Kind::Arrow {
+        let problem = match has_compressed_buffers(body) {
+            Some(false) => None,
+            Some(true) => Some("the buffers of the Arrow stream are compressed; send them as they are"),
+            None => Some("the body is no Arrow IPC stream, or is cut off"),
+        };
+        if let Some(problem) = problem {
+            return Err(Error::Payload(problem.into()));
+        }
     }
     let header = (kind == Kind::Csv).then_some(true);
     let options =

@@ -5,13 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use compressive::features::{Buffer, packed, packed_len};
+use compressive::privacy::LocalResponse;
 use compressive::{Feature, RowsRef, Scratch, Sketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, Ready, RowChunk, pass_in_order};
+use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_in_order};
 
+use crate::batch::Kind;
 use crate::client::{Client, Place, Sent};
 use crate::error::{Error, Result};
 use crate::lock;
-use crate::payload::Kind;
 use crate::spool::Spool;
 
 /// The longest wait between two attempts.
@@ -28,6 +29,8 @@ pub struct PushParams<'a> {
     pub patience: Duration,
     /// Where batches go.
     pub place: Place<'a>,
+    /// How readings answer for themselves; none, and they are sent as they are.
+    pub local: Option<&'a LocalResponse>,
 }
 
 /// What was pushed.
@@ -41,19 +44,22 @@ pub struct Pushed {
     pub repeated: u64,
 }
 
-/// What batches of an operator's spec are sent as: bits for the feature `one-bit`, else sketches of their rows.
-pub fn kind(operator: &SketchOperator) -> Kind {
+/// What batches of an operator's spec are sent as: reports with local privacy, bits for the feature `one-bit`, else sketches of their rows.
+pub fn kind(operator: &SketchOperator, local: bool) -> Kind {
+    if local {
+        return Kind::Reports;
+    }
     if operator.spec().feature == Feature::OneBit { Kind::Bits } else { Kind::Sketch }
 }
 
-/// Pushes all rows of a data set that the spool's run has not taken yet, and all batches that wait in it.
+/// Pushes all rows of a source that the spool's run has not taken yet, and all batches that wait in it.
 ///
 /// # Errors
 /// A bad row, a refusal by the collector, or a batch that could not be handed over in time; the spool then keeps what is left.
 pub fn push(
     client: &Client,
     operator: &SketchOperator,
-    dataset: Option<&mut Dataset>,
+    rows: Option<&mut dyn DataSource>,
     spool: &mut Spool,
     params: &PushParams<'_>,
     options: &DriveOptions<'_>,
@@ -68,7 +74,9 @@ pub fn push(
     let outcome = Mutex::new((Pushed::default(), None::<Error>));
     let read = std::thread::scope(|scope| {
         for _ in 0..params.connections.max(1) {
-            scope.spawn(|| send_all(client, kind(operator), &spool, &receiver, params, &outcome));
+            scope.spawn(|| {
+                send_all(client, kind(operator, params.local.is_some()), &spool, &receiver, params, &outcome)
+            });
         }
         let put = |body: &[u8], rows: u64| -> Result<()> {
             let batch = lock(&spool).put(body, rows)?;
@@ -78,11 +86,10 @@ pub fn push(
                 None => Ok(()),
             }
         };
-        let read = match dataset {
-            Some(dataset) if !lock(&spool).is_complete() => {
+        let read = match rows {
+            Some(rows) if !lock(&spool).is_complete() => {
                 let done = lock(&spool).rows();
-                read_all(operator, dataset, params.batch_rows, done, options, put)
-                    .and_then(|()| lock(&spool).complete())
+                read_all(operator, rows, params, done, options, put).and_then(|()| lock(&spool).complete())
             }
             _ => Ok(()),
         };
@@ -152,7 +159,7 @@ fn send(
                 )));
             }
             Sent::Later(_) => {
-                std::thread::sleep(wait);
+                client.wait(wait);
                 wait = (2 * wait).min(WAIT_MAX);
             }
         }
@@ -162,13 +169,14 @@ fn send(
 /// Reads rows in order from row `skip` on and hands out batches of equal numbers of rows, the last one shorter.
 fn read_all(
     operator: &SketchOperator,
-    dataset: &mut Dataset,
-    batch_rows: usize,
+    source: &mut dyn DataSource,
+    params: &PushParams<'_>,
     skip: u64,
     options: &DriveOptions<'_>,
     mut put: impl FnMut(&[u8], u64) -> Result<()> + Send,
 ) -> Result<()> {
-    let as_bits = kind(operator) == Kind::Bits;
+    let kind = kind(operator, params.local.is_some());
+    let (as_bits, batch_rows) = (kind != Kind::Sketch, params.batch_rows);
     // Of bits a row has a fixed number of bytes; else rows themselves are gathered.
     let width = if as_bits { packed_len(operator.sketch_len()) } else { 8 * operator.dim() };
     let new_worker = || {
@@ -188,7 +196,11 @@ fn read_all(
     let (mut held, mut to_skip, mut problem) = (Vec::new(), skip as usize * width, None);
     let mut emit = |body: &[u8]| -> Result<()> {
         let rows = (body.len() / width) as u64;
-        if as_bits { put(body, rows) } else { put(&sketch(operator, body)?.to_bytes(), rows) }
+        match params.local {
+            Some(local) => put(&local.reports(body, &mut OsEntropy)?, rows),
+            None if as_bits => put(body, rows),
+            None => put(&sketch(operator, body)?.to_bytes(), rows),
+        }
     };
     let mut deliver = |mut part: Vec<u8>| {
         let skipped = to_skip.min(part.len());
@@ -204,7 +216,7 @@ fn read_all(
         }
         Ok(())
     };
-    let passed = pass_in_order(&mut dataset.source()?, options, &new_worker, &mut deliver);
+    let passed = pass_in_order(source, options, &new_worker, &mut deliver);
     if let Some(problem) = problem {
         return Err(problem);
     }

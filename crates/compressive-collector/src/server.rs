@@ -1,29 +1,40 @@
 //! The server: connections, their limits, and a quiet end.
 
+mod patient;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use jiff::Timestamp;
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::error::{Error, Result};
 use crate::http::{Guard, Limits, Shared, router};
+use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::store::Store;
 use crate::writer::Writer;
+use patient::Patient;
 
 /// How long requests under way may take after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long the store may then take to close.
+const CLOSE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 32 << 10;
+/// Open files that are no connections: the store, logs, what the runtime needs.
+const OTHER_FILES: usize = 64;
 /// Headers of a request.
 const HEADERS: usize = 64;
 
@@ -40,6 +51,8 @@ pub struct Serve {
     pub limits: Limits,
     /// Certificate chain and key, as PEM files.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// What is logged.
+    pub log: Log,
 }
 
 /// A server that listens.
@@ -59,17 +72,22 @@ impl Server {
         let listener = TcpListener::bind(serve.address)
             .await
             .map_err(|e| Error::Store(format!("cannot listen on {}: {e}", serve.address)))?;
+        let limits = Limits { connections: room_for(serve.limits.connections), ..serve.limits };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
             store,
             writer,
-            guard: Guard::new(serve.directory.clone(), serve.open)?,
-            limits: serve.limits,
+            guard: Guard::new(serve.directory.clone(), serve.open, serve.address.ip().is_loopback())?,
+            limits,
             metrics: Metrics::default(),
             directory: serve.directory.clone(),
-            room: Semaphore::new(crate::http::room(serve.limits.bodies)),
-            work: Semaphore::new(cores),
+            log: serve.log,
+            room: Arc::new(Semaphore::new(crate::http::room(serve.limits.bodies))),
+            work: Arc::new(Semaphore::new(cores)),
+            asks: Arc::new(Semaphore::new(cores)),
+            models: Arc::new(Semaphore::new(cores)),
             operators: crate::http::Operators::default(),
+            failed: Mutex::default(),
         });
         Ok(Server { listener, shared, tls, thread })
     }
@@ -82,13 +100,17 @@ impl Server {
     /// Serves until `stop` is ready; then finishes what is under way and closes the store.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Server { listener, shared, tls, thread } = self;
+        let log = shared.log;
+        log.line(Log::Refused, "started", json!({ "directory": shared.directory.display().to_string() }));
         let room = Arc::new(Semaphore::new(shared.limits.connections));
-        let graceful = GracefulShutdown::new();
+        let (graceful, requests) = (GracefulShutdown::new(), router(Arc::clone(&shared)));
         let expiry = tokio::spawn(expire(Arc::clone(&shared)));
+        let mut open = JoinSet::new();
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
+                Some(_) = open.join_next() => continue,
                 accepted = listener.accept() => accepted,
             };
             match accepted {
@@ -98,24 +120,36 @@ impl Server {
                     // Beyond the limit a connection is closed at once, so that those there are go on.
                     let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
                     let (shared, watcher, tls) = (Arc::clone(&shared), graceful.watcher(), tls.clone());
-                    tokio::spawn(async move {
+                    let requests = requests.clone();
+                    open.spawn(async move {
                         shared.metrics.connections.fetch_add(1, Ordering::Relaxed);
-                        encrypted(stream, tls, &shared, watcher).await;
+                        encrypted(stream, tls, requests, &shared.limits, watcher).await;
                         shared.metrics.connections.fetch_sub(1, Ordering::Relaxed);
                         drop(permit);
                     });
                 }
             }
         }
-        drop(listener);
+        drop((listener, requests));
         // What has not come to an end by then is cut off; its sender repeats it.
         let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+        open.shutdown().await;
         expiry.abort();
         let _ = expiry.await;
         drop(shared);
-        // Ends when the last connection has let go of its handle, at most the grace later.
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        // Ends with the last batch that is under way; a model that is still being learned, for nobody, is not waited for.
+        let _ = tokio::time::timeout(CLOSE, tokio::task::spawn_blocking(move || thread.join())).await;
+        log.line(Log::Refused, "stopped", json!({}));
     }
+}
+
+/// So many connections as were asked for, or as there may be open files: the soft limit is raised as far as that needs.
+fn room_for(connections: usize) -> usize {
+    let wanted = (connections + OTHER_FILES) as u64;
+    // Where there is no such limit, or it cannot be raised, what is asked for is tried.
+    let files = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+    let room = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
+    connections.min(room.max(1))
 }
 
 /// What TLS needs, from PEM files.
@@ -137,28 +171,34 @@ fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor> {
 }
 
 /// A connection, behind TLS if there is any.
-async fn encrypted(stream: TcpStream, tls: Option<TlsAcceptor>, shared: &Arc<Shared>, watcher: Watcher) {
+async fn encrypted(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    requests: Router,
+    limits: &Limits,
+    watcher: Watcher,
+) {
     // Small answers are not to wait for more.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = tls else { return connection(stream, shared, watcher).await };
-    let wait = Duration::from_secs(shared.limits.head_seconds);
+    let Some(tls) = tls else { return connection(stream, requests, limits, watcher).await };
+    let wait = Duration::from_secs(limits.head_seconds);
     if let Ok(Ok(stream)) = tokio::time::timeout(wait, tls.accept(stream)).await {
-        connection(stream, shared, watcher).await;
+        connection(stream, requests, limits, watcher).await;
     }
 }
 
-/// Requests one after the other, with time limits for their heads.
-async fn connection<S>(stream: S, shared: &Arc<Shared>, watcher: Watcher)
+/// Requests one after the other, with time limits for their heads and for what takes up the answers.
+async fn connection<S>(stream: S, requests: Router, limits: &Limits, watcher: Watcher)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(router(Arc::clone(shared)));
+    let stream = Patient::new(stream, Duration::from_secs(limits.body_seconds));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(shared.limits.head_seconds))
+        .header_read_timeout(Duration::from_secs(limits.head_seconds))
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(requests));
     // A connection that breaks concerns nobody but its other end.
     let _ = watcher.watch(connection).await;
 }
@@ -167,7 +207,14 @@ where
 async fn expire(shared: Arc<Shared>) {
     loop {
         let own = Arc::clone(&shared);
-        let _ = shared.compute(move || own.store.expire(Timestamp::now())).await;
+        match shared.answer(move || own.store.expire(Timestamp::now())).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(buckets)) => shared.log.line(Log::Refused, "expired", json!({ "buckets": buckets })),
+            Ok(Err(error)) => {
+                shared.log.line(Log::Refused, "failed", json!({ "problem": error.to_string() }))
+            }
+            Err(refusal) => shared.log.line(Log::Refused, "failed", json!({ "problem": refusal.problem })),
+        }
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
 }

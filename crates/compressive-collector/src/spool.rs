@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::token::{hex, random};
+use crate::text::{hex, random};
 
 /// A run's batches on the disk.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Spool {
 struct State {
     /// What the run is for: another run must not take it up.
     purpose: String,
+    /// The part of it that stays when its files change.
+    place: String,
     id: String,
     /// Batches written so far, and their rows.
     batches: u64,
@@ -32,13 +34,14 @@ struct State {
 
 impl Spool {
     /// Takes up the run of a purpose in a directory of its own, or begins it.
-    pub fn open(directory: &Path, purpose: &str) -> Result<Spool> {
+    pub fn open(directory: &Path, purpose: &str, place: &str) -> Result<Spool> {
         std::fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
         let path = directory.join("run.json");
         let state = match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice::<State>(&bytes).map_err(|e| failed(&path, e))?,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => State {
                 purpose: purpose.into(),
+                place: place.into(),
                 id: hex(&random::<12>()?),
                 batches: 0,
                 rows: 0,
@@ -47,12 +50,21 @@ impl Spool {
             Err(e) => return Err(failed(&path, e)),
         };
         if state.purpose != purpose {
-            let problem = "it holds the batches of another run; name another spool, or delete it";
+            let problem = "the run was begun with another recipe, bucket or local epsilon; repeat the call as it was, or choose another name";
             return Err(failed(directory, problem));
         }
         let spool = Spool { directory: directory.into(), state };
         spool.save()?;
         Ok(spool)
+    }
+
+    /// Rows of the unfinished run in a directory, if there is one and it is of this place.
+    pub(crate) fn unfinished(directory: &Path, place: &str) -> Result<Option<u64>> {
+        let path = directory.join("run.json");
+        let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
+        let state: State = serde_json::from_slice(&bytes).map_err(|e| failed(&path, e))?;
+        let spool = Spool { directory: directory.into(), state };
+        Ok((spool.state.place == place && !spool.is_finished()?).then(|| spool.rows()))
     }
 
     fn save(&self) -> Result<()> {
@@ -139,7 +151,7 @@ mod tests {
     #[test]
     fn a_run_is_taken_up_where_it_was_and_its_keys_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), "rows.csv to fleet").unwrap();
+        let mut spool = Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap();
         assert_eq!(spool.put(b"first", 10).unwrap(), 0);
         assert_eq!(spool.put(b"second", 5).unwrap(), 1);
         let key = spool.key(1);
@@ -147,14 +159,14 @@ mod tests {
         // A batch that was written when the client was killed, before it was counted.
         std::fs::write(spool.path(2), b"half").unwrap();
         drop(spool);
-        let mut spool = Spool::open(folder.path(), "rows.csv to fleet").unwrap();
+        let mut spool = Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap();
         assert_eq!((spool.rows(), spool.waiting().unwrap(), spool.key(1)), (15, vec![1], key));
         assert_eq!(spool.read(1).unwrap(), b"second");
         assert_eq!(spool.put(b"third", 5).unwrap(), 2);
         assert_eq!(spool.read(2).unwrap(), b"third");
         spool.complete().unwrap();
-        assert!(Spool::open(folder.path(), "rows.csv to fleet").unwrap().is_complete());
-        let error = Spool::open(folder.path(), "other.csv to fleet").unwrap_err().to_string();
-        assert!(error.contains("another run"), "{error}");
+        assert!(Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap().is_complete());
+        let error = Spool::open(folder.path(), "other.csv to fleet", "fleet").unwrap_err().to_string();
+        assert!(error.contains("was begun with another"), "{error}");
     }
 }

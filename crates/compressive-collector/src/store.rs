@@ -14,6 +14,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTran
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::batch::{Answer, check_name};
 use crate::bucket::{Bucket, Every};
 use crate::error::{Error, Result};
 
@@ -49,6 +50,18 @@ pub enum Content {
     Plain(Sketch),
     /// A private sketch, which is kept apart.
     Private(PrivateSketch),
+    /// Reports of local privacy, whose sums are kept apart from exact ones and added up in one private sketch for each bucket.
+    Reports(PrivateSketch),
+}
+
+/// The key of the sketch that holds a bucket's reports; with its space it is none that a sender can choose.
+pub const REPORTS: &str = "local reports";
+
+/// Sums that a transaction changes, by stream and bucket.
+#[derive(Default)]
+struct Changed {
+    plain: HashMap<(String, String), Sketch>,
+    reports: HashMap<(String, String), PrivateSketch>,
 }
 
 /// A batch ready to be counted.
@@ -66,21 +79,6 @@ pub struct Batch {
     pub content: Content,
 }
 
-/// What the sender of a batch is told, the first time and every time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The stream.
-    pub stream: String,
-    /// The bucket that the rows were counted in.
-    pub bucket: String,
-    /// The key.
-    pub key: String,
-    /// Rows of the batch; of a private sketch, its noisy number of them.
-    pub rows: i64,
-    /// Whether it was a private sketch.
-    pub private: bool,
-}
-
 /// What is kept of a batch.
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -96,8 +94,10 @@ pub struct Count {
     pub bucket: Bucket,
     /// Rows of its exact sums.
     pub rows: u64,
-    /// Private sketches kept beside them.
+    /// Private sketches kept beside them; the reports of a bucket are one.
     pub private: usize,
+    /// Rows that these tell of, a number that may carry noise.
+    pub private_rows: i64,
 }
 
 /// The open store.
@@ -264,7 +264,7 @@ impl Store {
     fn repeated(&self, bytes: &[u8], key: &str, digest: &[u8; 32]) -> Result<Answer> {
         let kept: Kept =
             serde_json::from_slice(bytes).map_err(|e| self.damaged(format!("key `{key}`: {e}")))?;
-        if kept.digest != crate::token::hex(digest) {
+        if kept.digest != crate::text::hex(digest) {
             return Err(Error::KeyReused(key.into()));
         }
         Ok(kept.answer)
@@ -275,7 +275,7 @@ impl Store {
     pub fn commit(&self, batches: &[Batch], now: Timestamp) -> Result<Vec<Result<(Answer, bool)>>> {
         let mut transaction = self.database.begin_write().map_err(failed)?;
         transaction.set_durability(redb::Durability::Immediate).map_err(failed)?;
-        let mut sums = HashMap::new();
+        let mut sums = Changed::default();
         let mut answers = Vec::with_capacity(batches.len());
         for batch in batches {
             match self.count(&transaction, batch, now, &mut sums) {
@@ -285,10 +285,15 @@ impl Store {
         }
         {
             let mut table = transaction.open_table(SUMS).map_err(failed)?;
-            for ((stream, bucket), sketch) in &sums {
+            for ((stream, bucket), sketch) in &sums.plain {
                 let bytes = sketch.to_bytes();
                 let stored = [&Sha256::digest(&bytes)[..CHECK], &bytes].concat();
                 table.insert((stream.as_str(), bucket.as_str()), &stored[..]).map_err(failed)?;
+            }
+            let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
+            for ((stream, bucket), sketch) in &sums.reports {
+                let place = (stream.as_str(), bucket.as_str(), REPORTS);
+                table.insert(place, &sketch.to_bytes()[..]).map_err(failed)?;
             }
         }
         transaction.commit().map_err(failed)?;
@@ -301,7 +306,7 @@ impl Store {
         transaction: &WriteTransaction,
         batch: &Batch,
         now: Timestamp,
-        sums: &mut HashMap<(String, String), Sketch>,
+        sums: &mut Changed,
     ) -> Result<(Answer, bool)> {
         let (name, key) = (batch.stream.as_str(), batch.key.as_str());
         let mut keys = transaction.open_table(KEYS).map_err(failed)?;
@@ -316,7 +321,9 @@ impl Store {
             .map_err(|e| self.damaged(format!("stream `{name}`: {e}")))?;
         let (found, rows, private) = match &batch.content {
             Content::Plain(sketch) => (sketch.fingerprint(), sketch.rows() as i64, false),
-            Content::Private(sketch) => (sketch.fingerprint(), sketch.rows(), true),
+            Content::Private(sketch) | Content::Reports(sketch) => {
+                (sketch.fingerprint(), sketch.rows(), true)
+            }
         };
         let expected = stream.spec.fingerprint();
         if found != expected {
@@ -324,7 +331,10 @@ impl Store {
         }
         let bucket = batch.bucket.as_str();
         match &batch.content {
-            Content::Plain(more) => self.add(transaction, (name, bucket), more, sums)?,
+            Content::Plain(more) => self.add(transaction, (name, bucket), more, &mut sums.plain)?,
+            Content::Reports(more) => {
+                self.add_reports(transaction, (name, bucket), more, &mut sums.reports)?;
+            }
             Content::Private(sketch) => {
                 let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
                 table.insert((name, bucket, key), &sketch.to_bytes()[..]).map_err(failed)?;
@@ -332,7 +342,7 @@ impl Store {
         }
         let answer = Answer { stream: name.into(), bucket: bucket.into(), key: key.into(), rows, private };
         let kept =
-            Kept { answer: answer.clone(), digest: crate::token::hex(&batch.digest), at: now.as_second() };
+            Kept { answer: answer.clone(), digest: crate::text::hex(&batch.digest), at: now.as_second() };
         let text = serde_json::to_vec(&kept).map_err(failed)?;
         keys.insert((name, key), &text[..]).map_err(failed)?;
         Ok((answer, false))
@@ -364,14 +374,30 @@ impl Store {
         sums.insert(place, sum);
         Ok(())
     }
-}
 
-/// Refuses names that could be anything but a name.
-pub fn check_name(name: &str) -> Result<()> {
-    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    if first && plain && name.len() <= 100 && !name.contains("..") {
-        return Ok(());
+    fn add_reports(
+        &self,
+        transaction: &WriteTransaction,
+        (name, bucket): (&str, &str),
+        more: &PrivateSketch,
+        sums: &mut HashMap<(String, String), PrivateSketch>,
+    ) -> Result<()> {
+        let place = (name.to_owned(), bucket.to_owned());
+        if let Some(sum) = sums.get_mut(&place) {
+            return Ok(sum.merge(more)?);
+        }
+        let table = transaction.open_table(PRIVATE).map_err(failed)?;
+        let stored = table.get((name, bucket, REPORTS)).map_err(failed)?;
+        let sum = match stored {
+            None => more.clone(),
+            Some(value) => {
+                let mut sum = PrivateSketch::from_bytes(value.value())
+                    .map_err(|e| self.damaged(format!("reports of bucket {bucket} of `{name}`: {e}")))?;
+                sum.merge(more)?;
+                sum
+            }
+        };
+        sums.insert(place, sum);
+        Ok(())
     }
-    Err(Error::Name(name.chars().take(40).collect()))
 }

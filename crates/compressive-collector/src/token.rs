@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::bucket::moment;
 use crate::error::{Error, Result};
+use crate::text::{digest, hex, random};
 
 /// What a token allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,21 +154,6 @@ impl Tokens {
             None => Caller::Nobody,
         }
     }
-}
-
-pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|e| Error::Store(format!("no randomness: {e}")))?;
-    Ok(bytes)
-}
-
-/// SHA-256 of a text, in hexadecimal.
-pub fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

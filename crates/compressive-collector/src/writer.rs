@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 
+use crate::batch::Answer;
 use crate::error::{Error, Result};
-use crate::store::{Answer, Batch, Store};
+use crate::store::{Batch, Store};
 
 /// Batches that may wait.
 const QUEUE: usize = 256;
@@ -64,7 +65,10 @@ fn run(store: &Store, receiver: &Receiver<Waiting>) {
         match outcome.unwrap_or_else(|_| Err(Error::Store("it panicked".into()))) {
             Ok(answers) => replies.into_iter().zip(answers).for_each(|(reply, answer)| reply(answer)),
             Err(error) => {
-                let problem = error.to_string();
+                let problem = match error {
+                    Error::Store(problem) => problem,
+                    error => error.to_string(),
+                };
                 replies.into_iter().for_each(|reply| reply(Err(Error::Store(problem.clone()))));
             }
         }

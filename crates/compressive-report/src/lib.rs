@@ -16,7 +16,7 @@ pub mod text;
 pub mod words;
 
 pub use axes::{Axis, axes, telling_columns};
-pub use page::{Material, page};
+pub use page::{CHART_SCRIPT, Material, page, style};
 pub use shapes::Shapes;
 
 #[cfg(test)]

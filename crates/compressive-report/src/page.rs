@@ -14,6 +14,9 @@ use crate::shapes::Shapes;
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
 
+/// Functions for pictures in a page's script: ticks, frames, ellipses, values under the pointer.
+pub const CHART_SCRIPT: &str = include_str!("page/chart.js");
+
 /// Rows of a generative network that are drawn.
 const MADE: usize = 1000;
 
@@ -86,13 +89,13 @@ pub fn page(material: &Material<'_>) -> Result<String> {
         section::reproduce::section(&view),
     ];
     let title = escape(material.title);
-    let style = STYLE.replace("/*COLOURS*/", &colours());
+    let style = style();
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"generator\" content=\"compressive {}\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n{}</main>\n\
-         <div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{CHART_SCRIPT}{SCRIPT}</script>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION"),
         sections.concat(),
     ))
@@ -107,6 +110,11 @@ const DARK: [&str; 10] = [
     "#6fb3ea", "#ff9f5a", "#71cf88", "#ff8583", "#bda0ea", "#cfa394", "#f29ad6", "#b9b9b9", "#d4d35c",
     "#54d0df",
 ];
+
+/// The style sheet of pages, light, dark and on paper, with the colours of components as classes `c0` to `c9`.
+pub fn style() -> String {
+    STYLE.replace("/*COLOURS*/", &colours())
+}
 
 fn colours() -> String {
     let rule = |palette: &[&str; 10]| -> String {

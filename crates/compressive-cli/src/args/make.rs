@@ -81,6 +81,15 @@ pub struct DemoArgs {
     /// Keep the data and the sketches in this folder
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Start a collector and fifty one-bit sensors instead, and learn from what they send
+    #[arg(long)]
+    pub fleet: bool,
+    /// With --fleet: sensors answer at random such that this epsilon holds for each reading
+    #[arg(long, value_name = "EPSILON", requires = "fleet")]
+    pub local_epsilon: Option<f64>,
+    /// With --fleet: keep the collector running until Ctrl-C
+    #[arg(long, requires = "fleet")]
+    pub stay: bool,
 }
 
 #[derive(Args)]

@@ -28,6 +28,9 @@ const MOVE: f64 = 1.0;
 
 /// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its sketch.
 pub fn run(args: &DemoArgs) -> Result<()> {
+    if args.fleet {
+        return super::demo_fleet::run(args);
+    }
     let folder = Folder::new(args.dir.as_deref())?;
     let (monday, tuesday) = (folder.path.join("monday.npy"), folder.path.join("tuesday.npy"));
     let half = args.rows.div_ceil(2).max(1000);
@@ -151,7 +154,7 @@ fn against_kmeans(rows: &Sample, model: &Model, sketch_time: Duration, fit_time:
     ))
 }
 
-fn indent(text: &str) -> String {
+pub fn indent(text: &str) -> String {
     text.lines().map(|line| format!("   {line}\n")).collect()
 }
 
@@ -167,13 +170,13 @@ fn sketch(dataset: &mut Dataset, operator: &SketchOperator) -> Result<(Sketch, D
 }
 
 /// The folder of the demo's files: the user's, which stays, or a temporary one.
-struct Folder {
-    path: PathBuf,
+pub struct Folder {
+    pub path: PathBuf,
     temporary: bool,
 }
 
 impl Folder {
-    fn new(dir: Option<&Path>) -> Result<Folder> {
+    pub fn new(dir: Option<&Path>) -> Result<Folder> {
         let path = match dir {
             Some(dir) => dir.to_path_buf(),
             None => std::env::temp_dir().join(format!("compressive-demo-{}", std::process::id())),

@@ -4,6 +4,7 @@ pub mod classify;
 pub mod combine;
 pub mod compare;
 pub mod demo;
+pub mod demo_fleet;
 pub mod design;
 pub mod diagnose;
 pub mod fit;

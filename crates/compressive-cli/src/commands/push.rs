@@ -1,37 +1,49 @@
 //! `push`: the rows of a table to a collector.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use compressive_collector::{Client, Place, PushParams, Spool, check_name, kind, push};
-use compressive_io::ReadOptions;
+use clap::ValueEnum;
+use compressive::SketchSpec;
+use compressive::privacy::LocalResponse;
+use compressive_collector::{Client, Place, PushParams, Rows, Run, check_name, kind, push};
+use compressive_io::{Dataset, ReadOptions};
 use serde_json::json;
 
-use super::design::{note, open};
+use super::design::{Purpose, design_on, note, open};
+use super::private_design::Look;
 use super::read_spec;
 use super::sketch::with_progress;
-use crate::args::PushArgs;
+use crate::args::{EveryArg, PushArgs};
 use crate::output::{self, count, seconds};
 
 /// Sends all rows, and what waits from an earlier run.
 pub fn run(args: &PushArgs) -> Result<()> {
     check_name(&args.stream)?;
+    if args.run.is_none() && args.data.data.iter().any(|input| input == "-") {
+        bail!(
+            "rows from standard input cannot be told from others later: name them with --run NAME, and use the name again for the same rows only"
+        );
+    }
     let token = token(args)?;
     let client = Client::new(&args.to, token.as_deref(), args.certificate.as_deref())?;
-    let spec = match &args.spec {
-        Some(path) => read_spec(path)?,
-        None => client.spec(&args.stream)?,
-    };
+    let (spec, opened) = spec(args, &client)?;
     let operator = spec.build()?;
-    let columns = operator.spec().columns.clone();
-    let mut dataset = open(&args.data, Some(columns), ReadOptions::default())?;
-    let purpose = purpose(args, operator.fingerprint());
-    let folder = args.spool.join(&compressive_collector::digest(&purpose)[..16]);
-    if args.again && Spool::open(&folder, &purpose)?.is_finished()? {
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot delete {}", folder.display()))?;
-    }
-    let mut spool = Spool::open(&folder, &purpose)?;
+    let local = args.local_epsilon.map(|epsilon| LocalResponse::new(operator.spec(), epsilon)).transpose()?;
+    let mut dataset = match opened {
+        Some(dataset) => dataset,
+        None => open(&args.data, Some(operator.spec().columns.clone()), ReadOptions::default())?,
+    };
+    let place =
+        Place { stream: &args.stream, bucket: args.bucket.as_deref(), fingerprint: operator.fingerprint() };
+    let params = PushParams {
+        batch_rows: args.batch,
+        connections: args.connections,
+        patience: Duration::from_secs(args.patience as u64),
+        place,
+        local: local.as_ref(),
+    };
+    let mut spool = Run::new(&args.to, &params, &rows(args, &dataset)).spool(&args.spool, args.again)?;
     if spool.is_finished()? {
         bail!(
             "these rows were pushed to `{}` before, and all of them were acknowledged; --again counts them once more",
@@ -41,18 +53,11 @@ pub fn run(args: &PushArgs) -> Result<()> {
     if spool.rows() > 0 {
         note(args.data.quiet, &format!("going on after {} of an earlier run", count(spool.rows(), "row")));
     }
-    let place =
-        Place { stream: &args.stream, bucket: args.bucket.as_deref(), fingerprint: operator.fingerprint() };
-    let params = PushParams {
-        batch_rows: args.batch,
-        connections: args.connections,
-        patience: Duration::from_secs(args.patience as u64),
-        place,
-    };
     let start = Instant::now();
     let mut outcome = None;
     with_progress(&mut dataset, args.threads.count(), args.data.quiet, |dataset, options| {
-        outcome = Some(push(&client, &operator, Some(dataset), &mut spool, &params, options));
+        let mut rows = dataset.source()?;
+        outcome = Some(push(&client, &operator, Some(&mut rows), &mut spool, &params, options));
         Ok(())
     })?;
     let pushed = outcome.context("nothing was pushed")??;
@@ -60,8 +65,19 @@ pub fn run(args: &PushArgs) -> Result<()> {
     if args.json {
         return output::print_json(&json!({
             "stream": args.stream, "rows": pushed.rows, "batches": pushed.batches, "repeated": pushed.repeated,
-            "as": kind(&operator).media_type(), "seconds": elapsed.as_secs_f64(),
+            "as": kind(&operator, local.is_some()).media_type(), "seconds": elapsed.as_secs_f64(),
         }));
+    }
+    if let Some(local) = &local {
+        note(
+            args.data.quiet,
+            &format!(
+                "each reading told {} of its {} bits, at random: epsilon {} for a reading, of which nobody has to be trusted with more",
+                local.entries(),
+                output::thousands(operator.sketch_len() as u64),
+                local.epsilon()
+            ),
+        );
     }
     let rate = pushed.rows as f64 / elapsed.as_secs_f64().max(1e-9);
     output::print(&format!(
@@ -74,6 +90,60 @@ pub fn run(args: &PushArgs) -> Result<()> {
     ))
 }
 
+/// The stream's spec: the user's, the collector's, or one designed here for a stream that is made, with the data that it was designed on.
+fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>)> {
+    if let Some(path) = &args.spec {
+        let spec = read_spec(path)?;
+        if let Some(every) = args.make {
+            make(args, client, &spec, every)?;
+        }
+        return Ok((spec, None));
+    }
+    if let Some(spec) = client.find_spec(&args.stream)? {
+        let wanted = args.recipe.feature.and_then(|feature| feature.to_possible_value());
+        let found = spec.feature.name();
+        if wanted.is_some_and(|wanted| wanted.get_name() != found) {
+            bail!(
+                "the stream `{}` is there, with the feature {found}; leave --feature out, or name another stream",
+                args.stream
+            );
+        }
+        return Ok((spec, None));
+    }
+    let Some(every) = args.make else {
+        bail!("there is no stream `{}` at {}; --make makes it, for an admin", args.stream, args.to);
+    };
+    if args.local_epsilon.is_some() && args.recipe.private != Some(0.0) {
+        bail!(
+            "a recipe designed on rows tells of them, and these are to stay private: give --spec with one made on public rows, or --private 0 and --bounds, which look at none"
+        );
+    }
+    let mut dataset = open(&args.data, args.data.columns.clone(), ReadOptions::default())?;
+    let look = Look { threads: args.threads.count(), quiet: args.data.quiet, max_groups: 1, again: true };
+    let found = design_on(&mut dataset, Purpose::from(&args.purpose), &args.recipe, args.seed.seed, look)?;
+    note(args.data.quiet, &found.why);
+    make(args, client, &found.spec, every)?;
+    Ok((found.spec, Some(dataset)))
+}
+
+fn make(args: &PushArgs, client: &Client, spec: &SketchSpec, every: EveryArg) -> Result<()> {
+    if client.make_stream(&args.stream, spec, every.name())? {
+        note(
+            args.data.quiet,
+            &format!("made the stream `{}`, with a bucket each {}", args.stream, every.name()),
+        );
+    }
+    Ok(())
+}
+
+/// What a later run knows the rows by.
+fn rows(args: &PushArgs, dataset: &Dataset) -> Rows {
+    match &args.run {
+        Some(name) => Rows::Named(name.clone()),
+        None => Rows::Files(dataset.paths().map(str::to_owned).collect()),
+    }
+}
+
 /// The token, from a file or the environment: never from the command line, which others can see.
 fn token(args: &PushArgs) -> Result<Option<String>> {
     let text = match &args.token {
@@ -83,17 +153,4 @@ fn token(args: &PushArgs) -> Result<Option<String>> {
         None => std::env::var("COMPRESSIVE_TOKEN").ok(),
     };
     Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
-}
-
-/// What a run is for: the same command on the same files takes it up again.
-fn purpose(args: &PushArgs, fingerprint: &str) -> String {
-    let file = |path: &String| {
-        let data = std::fs::metadata(Path::new(path)).ok();
-        let changed =
-            data.as_ref().and_then(|m| m.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
-        format!("{path} {} {}", data.map_or(0, |m| m.len()), changed.map_or(0, |d| d.as_nanos()))
-    };
-    let files: Vec<String> = args.data.data.iter().map(file).collect();
-    let bucket = args.bucket.as_deref().unwrap_or("now");
-    format!("{} {} {fingerprint} {bucket} {} {}", args.to, args.stream, args.batch, files.join("; "))
 }

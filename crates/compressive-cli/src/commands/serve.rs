@@ -28,9 +28,10 @@ pub fn run(args: &ServeArgs) -> Result<()> {
             ..Limits::default()
         },
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),
+        log: args.log.into(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let server = Server::start(&serve).await?;
         if !args.quiet {
             let scheme = if serve.tls.is_some() { "https" } else { "http" };
@@ -47,7 +48,10 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         }
         server.run(stopped()).await;
         Ok(())
-    })
+    });
+    // Models that are still being learned are for nobody any more.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Refuses to be open to a network by accident.
@@ -72,7 +76,7 @@ fn check_safety(args: &ServeArgs, valid_tokens: usize) -> Result<()> {
 }
 
 /// Ready when the program is told to end.
-async fn stopped() {
+pub async fn stopped() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

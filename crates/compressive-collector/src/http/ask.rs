@@ -9,15 +9,17 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::compare::{Comparison, compare};
 use compressive::design::Task;
+use compressive::privacy::AnySketch;
 use compressive::task::{Components, CovarianceKind, LearnParams, learn};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::Slice;
+use crate::batch::Kind;
 use crate::error::{Error, Result};
 use crate::http::{Refusal, Shared, ingest};
-use crate::payload::Kind;
+use crate::lock;
 use crate::token::Role;
 
 #[derive(Deserialize)]
@@ -27,6 +29,8 @@ pub(super) struct Asked {
     from: Option<String>,
     to: Option<String>,
     key: Option<String>,
+    #[serde(default)]
+    private: bool,
 }
 
 /// A query as it came.
@@ -40,15 +44,23 @@ impl Shared {
         streams: &[String],
         range: [&Option<String>; 2],
     ) -> std::result::Result<Slice, Refusal> {
-        let names: Vec<&str> = streams.iter().map(String::as_str).collect();
+        let wrong = |problem: String| Err(Refusal::new(StatusCode::BAD_REQUEST, problem));
+        if streams.len() > self.limits.streams {
+            return wrong(format!("{} streams; name at most {}", streams.len(), self.limits.streams));
+        }
+        let mut names: Vec<&str> = streams.iter().map(String::as_str).collect();
         self.guard.allow(headers, Role::Read, &names)?;
+        names.sort_unstable();
+        // Its rows would count twice.
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return wrong("a stream is named twice; name each once".into());
+        }
         let first =
             streams.first().ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, "no stream is named"))?;
         let every = self.store.stream(first)?.every;
         for name in streams {
             if self.store.stream(name)?.every != every {
-                let problem = "streams by hour and streams by day cannot be asked for together";
-                return Err(Refusal::new(StatusCode::BAD_REQUEST, problem));
+                return wrong("streams by hour and streams by day cannot be asked for together".into());
             }
         }
         let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
@@ -57,6 +69,7 @@ impl Shared {
 
     /// What a query asks for, and its slice.
     fn asked(&self, headers: &HeaderMap, query: AskedQuery) -> std::result::Result<(Asked, Slice), Refusal> {
+        self.guard.known(headers)?;
         let Query(asked) = query?;
         let streams: Vec<String> = asked.streams.split(',').map(str::to_owned).collect();
         let slice = self.slice(headers, &streams, [&asked.from, &asked.to])?;
@@ -64,10 +77,17 @@ impl Shared {
     }
 }
 
-/// `GET /healthz`: whether the store can be read.
+/// `GET /healthz`: whether the store can be read, and took the last batch. It is asked by anybody and often, so that it reads no more than it must.
 pub(super) async fn health(State(shared): State<Arc<Shared>>) -> std::result::Result<Json<Value>, Refusal> {
-    shared.store.streams().map_err(|e| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, e.to_string()))?;
-    Ok(Json(json!({ "status": "ok" })))
+    if let Some(problem) = lock(&shared.failed).clone() {
+        let remedy = "if its disk is full make room, then start the collector again";
+        let problem = format!("the store failed: {problem}; {remedy}");
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem));
+    }
+    match shared.store.stream("") {
+        Ok(_) | Err(Error::NoStream(_)) => Ok(Json(json!({ "status": "ok" }))),
+        Err(error) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+    }
 }
 
 /// `GET /metrics`.
@@ -90,9 +110,13 @@ pub(super) async fn sketch(
     query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
-    let (_, slice) = shared.asked(&headers, query)?;
+    let (asked, slice) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
-    Ok(bytes(shared.compute(move || own.store.sum(&slice)).await??.to_bytes()))
+    let sum = move || match asked.private {
+        true => Ok(own.store.private_sum(&slice)?.to_bytes()),
+        false => Ok::<_, Error>(own.store.sum(&slice)?.to_bytes()),
+    };
+    Ok(bytes(shared.answer(sum).await??))
 }
 
 /// `GET /v1/private`.
@@ -102,7 +126,8 @@ pub(super) async fn private(
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
     let (asked, slice) = shared.asked(&headers, query)?;
-    let all = shared.store.private(&slice)?;
+    let own = Arc::clone(&shared);
+    let all = shared.answer(move || own.store.private(&slice)).await??;
     if let Some(wanted) = &asked.key {
         let found = all.into_iter().find(|([_, _, key], _)| key == wanted);
         let (_, sketch) = found
@@ -121,7 +146,7 @@ pub(super) async fn drift(
 ) -> std::result::Result<Json<Value>, Refusal> {
     let (_, slice) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
-    Ok(Json(shared.compute(move || drifts(&own, &slice)).await??))
+    Ok(Json(shared.answer(move || drifts(&own, &slice)).await??))
 }
 
 /// Each bucket against the one before it and against the first.
@@ -160,6 +185,9 @@ struct Fit {
     k: Wanted,
     #[serde(default)]
     covariance: Option<String>,
+    /// Whether to learn from the private sketches instead of the exact sums.
+    #[serde(default)]
+    private: bool,
     #[serde(default)]
     seed: u64,
 }
@@ -183,7 +211,7 @@ pub(super) async fn fit(
     })?;
     let slice = shared.slice(&headers, &asked.streams, [&asked.from, &asked.to])?;
     let own = Arc::clone(&shared);
-    Ok(Json(shared.compute(move || learned(&own, &slice, &asked)).await??))
+    Ok(Json(shared.learn(move || learned(&own, &slice, &asked)).await??))
 }
 
 /// Most components that a request may ask for.
@@ -201,7 +229,10 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
         Some("full") => CovarianceKind::Full,
         Some(other) => return Err(refused(format!("`{other}` is no covariance: iso, diag or full"))),
     };
-    let sketch = shared.store.sum(slice)?;
+    let sketch = match asked.private {
+        true => AnySketch::Private(shared.store.private_sum(slice)?),
+        false => AnySketch::Plain(shared.store.sum(slice)?),
+    };
     let k = match &asked.k {
         Wanted::Exactly(k) if (1..=COMPONENTS).contains(k) => Components::Exactly(*k),
         Wanted::Auto(text) if text == "auto" && task != Task::Pca => Components::auto(task, sketch.spec()),
@@ -227,6 +258,14 @@ pub(super) async fn backup(
     let name = Timestamp::now().strftime("backup-%Y%m%dT%H%M%S.redb").to_string();
     let path = shared.directory.join(&name);
     let own = Arc::clone(&shared);
-    shared.compute(move || own.store.backup(&path)).await??;
+    let copied = move || {
+        let copied = own.store.backup(&path);
+        // Half a copy, for want of room, is none; one that was there before stays.
+        if let Err(Error::Store(_)) = &copied {
+            let _ = std::fs::remove_file(&path);
+        }
+        copied
+    };
+    shared.answer(copied).await??;
     Ok(Json(json!({ "backup": name })))
 }

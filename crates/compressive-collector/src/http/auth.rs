@@ -20,6 +20,8 @@ pub(crate) struct Guard {
     directory: PathBuf,
     /// As long as no token was ever made everybody is an admin: for loopback and `--insecure` alone.
     open: bool,
+    /// Whether it is reached from its own machine alone.
+    loopback: bool,
     held: Mutex<Held>,
 }
 
@@ -32,10 +34,11 @@ struct Held {
 
 impl Guard {
     /// Reads the tokens of a data directory.
-    pub fn new(directory: PathBuf, open: bool) -> Result<Guard> {
+    pub fn new(directory: PathBuf, open: bool, loopback: bool) -> Result<Guard> {
         let tokens = Tokens::read(&directory)?;
         let changed = changed(&directory);
-        Ok(Guard { directory, open, held: Mutex::new(Held { tokens, looked: Instant::now(), changed }) })
+        let held = Mutex::new(Held { tokens, looked: Instant::now(), changed });
+        Ok(Guard { directory, open, loopback, held })
     }
 
     /// Refuses a request that its sender may not make.
@@ -73,6 +76,10 @@ impl Guard {
     fn caller(&self, headers: &HeaderMap) -> Caller {
         let held = self.tokens();
         if self.open && held.tokens.tokens.is_empty() {
+            // A browser on this machine carries what any page it shows asks for.
+            if is_foreign(headers) || (self.loopback && !names_this_machine(headers)) {
+                return Caller::Nobody;
+            }
             return Caller::Holder { role: Role::Admin, stream: None };
         }
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
@@ -99,6 +106,27 @@ impl Guard {
     }
 }
 
+/// The host that a request was sent to, as its sender wrote it.
+fn host(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::HOST).and_then(|value| value.to_str().ok())
+}
+
+/// Whether a browser sends it for a page of another server.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return false };
+    let place = origin.to_str().ok().and_then(|text| text.split_once("://")).map(|(_, place)| place);
+    place.is_none() || place != host(headers)
+}
+
+/// Whether the host is an address or `localhost`: another name may be one that a foreign page had point here.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = host(headers) else { return true };
+    let name =
+        host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    let name = name.trim_matches(['[', ']']);
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok()
+}
+
 fn nobody() -> Refusal {
     Refusal::new(
         StatusCode::UNAUTHORIZED,
@@ -108,4 +136,33 @@ fn nobody() -> Refusal {
 
 fn changed(directory: &std::path::Path) -> Option<SystemTime> {
     std::fs::metadata(Tokens::path(directory)).and_then(|m| m.modified()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (axum::http::HeaderName::from_static(name), axum::http::HeaderValue::from_static(value))
+        };
+        all.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn an_open_server_does_nothing_for_pages_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let guard = Guard::new(folder.path().into(), true, true).unwrap();
+        let may = |all: &[(&'static str, &'static str)]| guard.known(&headers(all)).is_ok();
+        assert!(may(&[]) && may(&[("host", "127.0.0.1:8321")]) && may(&[("host", "[::1]:8321")]));
+        assert!(may(&[("host", "localhost:8321"), ("origin", "http://localhost:8321")]));
+        assert!(!may(&[("host", "localhost:8321"), ("origin", "http://localhost:9999")]));
+        assert!(!may(&[("host", "127.0.0.1:8321"), ("origin", "https://elsewhere.example")]));
+        assert!(!may(&[("host", "127.0.0.1:8321"), ("origin", "null")]));
+        // A name of somebody else's that leads to this machine.
+        assert!(!may(&[("host", "elsewhere.example:8321"), ("origin", "http://elsewhere.example:8321")]));
+        assert!(!may(&[("host", "elsewhere.example")]));
+        let reached = Guard::new(folder.path().into(), true, false).unwrap();
+        assert!(reached.known(&headers(&[("host", "collector.example")])).is_ok());
+    }
 }

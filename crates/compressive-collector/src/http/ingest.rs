@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchOperator;
@@ -14,12 +14,14 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tokio::sync::{SemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::batch::{Answer, Kind};
 use crate::error::Error;
+use crate::http::reply::{Named, only};
 use crate::http::{Refusal, Shared};
 use crate::lock;
-use crate::payload::{self, Kind};
+use crate::payload;
 use crate::store::{Batch, Content, Stream};
 use crate::token::Role;
 
@@ -43,7 +45,7 @@ pub(super) struct Place {
 /// `POST /v1/streams/NAME/batches`.
 pub(super) async fn batch(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     place: Result<Query<Place>, axum::extract::rejection::QueryRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -55,16 +57,20 @@ pub(super) async fn batch(
         Some(text) => stream.every.parse(text)?,
         None => stream.every.of(Timestamp::now()),
     };
-    let operator = shared.operators.get(&stream)?;
     let (bytes, held) = body(&shared, request).await?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
     if let Some(answer) = shared.store.answered(&name, &key, &digest)? {
         shared.metrics.repeated();
         return Ok(answered(answer, true));
     }
-    let size = bytes.len();
-    let content = shared.compute(move || payload::read(kind, &operator, &bytes)).await??;
-    drop(held);
+    let (size, own) = (bytes.len(), Arc::clone(&shared));
+    let read = move || {
+        // A recipe that is not at hand is built here, where it holds up nobody else.
+        let content = own.operators.get(&stream).and_then(|operator| payload::read(kind, &operator, &bytes));
+        drop((bytes, held));
+        content
+    };
+    let content = shared.compute(read).await??;
     let rows = rows_of(&content);
     if rows.unsigned_abs() > shared.limits.rows && kind != Kind::Sketch {
         let most = shared.limits.rows;
@@ -77,8 +83,9 @@ pub(super) async fn batch(
     let batch = Batch { stream: name, bucket, key, digest, content };
     // A sender that is gone has no use for its answer; its batch is counted all the same.
     shared.writer.submit(batch, Box::new(move |answer| drop(sender.send(answer))))?;
-    let (answer, repeated) =
-        receiver.await.map_err(|_| Refusal::from(Error::Store("the writer has stopped".into())))??;
+    let counted = receiver.await.unwrap_or_else(|_| Err(Error::Store("the writer has stopped".into())));
+    shared.note(&counted);
+    let (answer, repeated) = counted?;
     shared.metrics.counted(if repeated { 0 } else { rows.unsigned_abs() }, size as u64);
     Ok(answered(answer, repeated))
 }
@@ -86,11 +93,11 @@ pub(super) async fn batch(
 fn rows_of(content: &Content) -> i64 {
     match content {
         Content::Plain(sketch) => sketch.rows() as i64,
-        Content::Private(sketch) => sketch.rows(),
+        Content::Private(sketch) | Content::Reports(sketch) => sketch.rows(),
     }
 }
 
-fn answered(answer: crate::store::Answer, repeated: bool) -> Response {
+fn answered(answer: Answer, repeated: bool) -> Response {
     let mut response = Json(answer).into_response();
     let value = if repeated { "true" } else { "false" };
     response.headers_mut().insert("idempotent-replayed", axum::http::HeaderValue::from_static(value));
@@ -99,17 +106,15 @@ fn answered(answer: crate::store::Answer, repeated: bool) -> Response {
 
 /// What a batch must say before its body is read: key, fingerprint, type.
 fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kind), Refusal> {
-    let text = |header: &str| headers.get(header).and_then(|value| value.to_str().ok());
-    let key = text(KEY).filter(|key| {
+    let key = only(headers, KEY).filter(|key| {
         !key.is_empty() && key.len() <= KEY_LENGTH && key.bytes().all(|b| b.is_ascii_graphic())
     });
     let key = key.ok_or_else(|| {
-        let problem = format!("the header Idempotency-Key is missing or no key; give each batch one of 1 to {KEY_LENGTH} printable characters");
+        let problem = format!("the header Idempotency-Key is missing, there twice, or no key; give each batch one of 1 to {KEY_LENGTH} printable characters");
         Refusal::new(StatusCode::BAD_REQUEST, problem)
     })?;
-    let found = text(FINGERPRINT).ok_or_else(|| {
-        let problem =
-            "the header Compressive-Fingerprint is missing; it names the spec the batch was made with";
+    let found = only(headers, FINGERPRINT).ok_or_else(|| {
+        let problem = "the header Compressive-Fingerprint is missing, or there twice; it names the spec the batch was made with";
         Refusal::new(StatusCode::BAD_REQUEST, problem)
     })?;
     let expected = stream.spec.fingerprint();
@@ -117,11 +122,7 @@ fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kin
         let found = found.chars().take(40).collect();
         return Err(Error::Fingerprint { name: name.into(), expected, found }.into());
     }
-    if headers.contains_key(header::CONTENT_ENCODING) {
-        let problem = "compressed bodies are not taken; send the body as it is";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
-    }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).and_then(Kind::of);
+    let kind = only(headers, header::CONTENT_TYPE.as_str()).and_then(Kind::of);
     let kind = kind.ok_or_else(|| {
         let known = Kind::ALL.map(Kind::media_type).join(", ");
         Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the Content-Type must be one of {known}"))
@@ -129,16 +130,20 @@ fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kin
     Ok((key.to_owned(), kind))
 }
 
+/// Room that a body takes among all bodies, until it is dropped.
+pub(super) type Held = Vec<OwnedSemaphorePermit>;
+
 /// Reads a body within the limits of size, time and of all bodies together.
-pub(super) async fn body(
-    shared: &Shared,
-    request: Request,
-) -> Result<(Vec<u8>, Vec<SemaphorePermit<'_>>), Refusal> {
+pub(super) async fn body(shared: &Shared, request: Request) -> Result<(Vec<u8>, Held), Refusal> {
     let limits = &shared.limits;
     let too_large = || {
         let problem = format!("the body is larger than {} bytes; send smaller batches", limits.body);
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, problem)
     };
+    if request.headers().contains_key(header::CONTENT_ENCODING) {
+        let problem = "compressed bodies are not taken; send the body as it is";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
+    }
     let told =
         request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if told.is_some_and(|length| length > limits.body) {
@@ -155,9 +160,8 @@ pub(super) async fn body(
             }
             let needed = (bytes.len() + data.len()).div_ceil(PERMIT) - bytes.len().div_ceil(PERMIT);
             if needed > 0 {
-                let permit =
-                    shared.room.try_acquire_many(needed as u32).map_err(|_| Refusal::from(Error::Busy))?;
-                held.push(permit);
+                let permit = Arc::clone(&shared.room).try_acquire_many_owned(needed as u32);
+                held.push(permit.map_err(|_| Refusal::from(Error::Busy))?);
             }
             bytes.extend_from_slice(&data);
         }
@@ -197,13 +201,51 @@ impl Operators {
 }
 
 impl Shared {
-    /// Runs a computation beside the requests, on one of as many threads as there are processors.
+    /// Remembers whether the store takes batches.
+    fn note(&self, counted: &Result<(Answer, bool), Error>) {
+        match counted {
+            Ok(_) => *lock(&self.failed) = None,
+            Err(Error::Store(problem)) => *lock(&self.failed) = Some(problem.clone()),
+            Err(_) => {}
+        }
+    }
+
+    /// Sums up a batch beside the requests, on one of as many threads as there are processors.
     pub async fn compute<T: Send + 'static>(
         self: &Arc<Shared>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let failed = || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
-        let _permit = self.work.acquire().await.map_err(|_| failed())?;
-        tokio::task::spawn_blocking(work).await.map_err(|_| failed())
+        beside(&self.work, work).await
     }
+
+    /// Works out an answer beside the requests.
+    pub async fn answer<T: Send + 'static>(
+        self: &Arc<Shared>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        beside(&self.asks, work).await
+    }
+
+    /// Learns a model, which may take minutes; on threads apart, so that no batch and no other answer waits for it.
+    pub async fn learn<T: Send + 'static>(
+        self: &Arc<Shared>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        beside(&self.models, work).await
+    }
+}
+
+async fn beside<T: Send + 'static>(
+    room: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let failed = || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
+    let permit = Arc::clone(room).acquire_owned().await.map_err(|_| failed())?;
+    // The computation itself holds the permit: it goes on when its sender has hung up.
+    let held = move || {
+        let result = work();
+        drop(permit);
+        result
+    };
+    tokio::task::spawn_blocking(held).await.map_err(|_| failed())
 }

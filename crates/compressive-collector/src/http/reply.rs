@@ -1,7 +1,9 @@
 //! Errors as statuses, and answers as JSON.
 
-use axum::extract::rejection::QueryRejection;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::extract::FromRequestParts;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -45,9 +47,39 @@ impl From<QueryRejection> for Refusal {
     }
 }
 
+impl From<PathRejection> for Refusal {
+    fn from(rejection: PathRejection) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, rejection.body_text())
+    }
+}
+
+/// The stream in a path, as it was written there: it may be no name at all.
+pub(super) struct Named(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named, Refusal> {
+        let axum::extract::Path(name) = axum::extract::Path::from_request_parts(parts, state).await?;
+        Ok(Named(name))
+    }
+}
+
+/// The text of a header that is there once; of two, nobody could tell which one counts.
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut all = headers.get_all(name).iter();
+    let (Some(value), None) = (all.next(), all.next()) else { return None };
+    value.to_str().ok()
+}
+
+/// The sentence of a refusal, for the log.
+#[derive(Clone)]
+pub(crate) struct Problem(pub String);
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(json!({ "error": self.problem }))).into_response();
+        response.extensions_mut().insert(Problem(self.problem));
         let headers = response.headers_mut();
         if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchSpec;
@@ -12,9 +12,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::Slice;
+use crate::batch::check_name;
 use crate::bucket::Every;
+use crate::http::reply::Named;
 use crate::http::{Refusal, Shared, ingest};
-use crate::store::{Stream, check_name};
+use crate::store::Stream;
 use crate::token::Role;
 
 #[derive(Deserialize)]
@@ -34,7 +36,7 @@ pub(super) struct Range {
 /// `PUT /v1/streams/NAME`.
 pub(super) async fn make(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     query: Result<Query<Make>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -58,12 +60,15 @@ pub(super) async fn make(
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, problem));
     }
     // The recipe is built here once, so that no batch meets one that cannot be.
-    let operators = Arc::clone(&shared);
-    let checked = stream.clone();
-    shared.compute(move || operators.operators.get(&checked).map(drop)).await??;
-    let made = shared.store.make_stream(&name, &stream)?;
+    let own = Arc::clone(&shared);
+    let made = shared.answer(move || -> crate::Result<_> {
+        own.operators.get(&stream)?;
+        let made = own.store.make_stream(&name, &stream)?;
+        Ok((made, told(&name, &own.store.stream(&name)?)))
+    });
+    let (made, told) = made.await??;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(told(&name, &shared.store.stream(&name)?))).into_response())
+    Ok((status, Json(told)).into_response())
 }
 
 fn told(name: &str, stream: &Stream) -> Value {
@@ -94,21 +99,22 @@ pub(super) async fn list(
 /// `GET /v1/streams/NAME`.
 pub(super) async fn show(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
     shared.guard.allow(&headers, Role::Read, &[&name])?;
     let stream = shared.store.stream(&name)?;
     let mut value = told(&name, &stream);
     value["spec"] = json!(stream.spec);
-    value["buckets"] = json!(shared.store.counts(&name)?);
+    let own = Arc::clone(&shared);
+    value["buckets"] = json!(shared.answer(move || own.store.counts(&name)).await??);
     Ok(Json(value))
 }
 
 /// `GET /v1/streams/NAME/spec`.
 pub(super) async fn spec(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let allowed = shared.guard.allow(&headers, Role::Ingest, &[&name]);
@@ -120,18 +126,19 @@ pub(super) async fn spec(
 /// `DELETE /v1/streams/NAME`.
 pub(super) async fn delete(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
     shared.guard.allow(&headers, Role::Admin, &[&name])?;
-    shared.store.delete_stream(&name)?;
+    let (own, gone) = (Arc::clone(&shared), name.clone());
+    shared.answer(move || own.store.delete_stream(&gone)).await??;
     Ok(Json(json!({ "deleted": name })))
 }
 
 /// `DELETE /v1/streams/NAME/buckets`.
 pub(super) async fn delete_buckets(
     State(shared): State<Arc<Shared>>,
-    Path(name): Path<String>,
+    Named(name): Named,
     query: Result<Query<Range>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
@@ -146,5 +153,6 @@ pub(super) async fn delete_buckets(
             "name the buckets: ?from=BUCKET&to=BUCKET, both included",
         ));
     }
-    Ok(Json(json!({ "buckets": shared.store.delete_buckets(&slice)? })))
+    let own = Arc::clone(&shared);
+    Ok(Json(json!({ "buckets": shared.answer(move || own.store.delete_buckets(&slice)).await?? })))
 }

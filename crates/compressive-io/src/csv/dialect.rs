@@ -10,6 +10,10 @@ use crate::plan::{ColumnInfo, Kind};
 const SAMPLE_RECORDS: usize = 1000;
 /// Records looked at to choose the delimiter.
 const DELIMITER_RECORDS: usize = 20;
+/// Fields of the sample; a field takes many times the room of its text.
+const SAMPLE_FIELDS: usize = 4 << 20;
+/// Most columns of a text file.
+const MAX_COLUMNS: usize = 1 << 20;
 /// Delimiters tried; the first wins a tie.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Spellings of a missing value, which are no column names.
@@ -51,6 +55,9 @@ pub(super) fn probe(
     let Some(first) = sample.first() else {
         return Err(Error::EmptyFile { path: path.to_owned() });
     };
+    if first.fields.len() > MAX_COLUMNS {
+        return Err(Error::malformed(path, "text", format!("it has more than {MAX_COLUMNS} columns")));
+    }
     let (first_fields, rest) = (&first.fields, &sample[1..]);
     let has_header = options.header.unwrap_or_else(|| looks_like_header(first_fields, rest));
     let rows = if has_header { rest } else { &sample[..] };
@@ -78,15 +85,18 @@ struct Sampled {
 }
 
 fn records(text: &[u8], delimiter: u8, limit: usize) -> Vec<Sampled> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < text.len() && found.len() < limit {
+    let mut found: Vec<Sampled> = Vec::new();
+    let (mut at, mut total) = (0, 0);
+    while at < text.len() && found.len() < limit && (found.len() < 2 || total < SAMPLE_FIELDS) {
         if let Some(len) = empty_line(text, at) {
             at += len;
             continue;
         }
         let mut fields = Vec::new();
-        let end = record(text, at, delimiter, &mut fields);
+        // Of a record that is wider than the first, it is enough to know that it is.
+        let most = found.first().map_or(MAX_COLUMNS, |first| first.fields.len()) + 1;
+        let end = record(text, at, delimiter, most, &mut fields);
+        total += fields.len();
         found.push(Sampled { fields, start: at, end });
         at = end;
     }

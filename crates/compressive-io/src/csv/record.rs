@@ -74,14 +74,22 @@ pub(super) fn empty_line(block: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Fields of the record at `at` as text, and the position after the record.
-pub(super) fn record(block: &[u8], at: usize, delimiter: u8, fields: &mut Vec<String>) -> usize {
+/// The first `limit` fields of the record at `at` as text, and the position after the record.
+pub(super) fn record(
+    block: &[u8],
+    at: usize,
+    delimiter: u8,
+    limit: usize,
+    fields: &mut Vec<String>,
+) -> usize {
     fields.clear();
     let mut scratch = Vec::new();
     let mut at = at;
     loop {
         let field = next_field(block, at, delimiter, &mut scratch);
-        fields.push(String::from_utf8_lossy(field.text).into_owned());
+        if fields.len() < limit {
+            fields.push(String::from_utf8_lossy(field.text).into_owned());
+        }
         at = field.next;
         if field.last {
             return at;
@@ -161,7 +169,7 @@ mod tests {
                 at += len;
                 continue;
             }
-            at = record(block, at, b',', &mut fields);
+            at = record(block, at, b',', usize::MAX, &mut fields);
             all.push(fields.clone());
         }
         all

@@ -27,7 +27,8 @@ fn the_probability_of_a_lie_keeps_the_promise_and_little_more() {
             assert!(ratio.ln() <= epsilon + 1e-15, "{epsilon} {entries}: {}", ratio.ln());
             assert!(ratio.ln() > epsilon - 1e-5, "{epsilon} {entries}: {}", ratio.ln());
             let expected = gain(epsilon, entries);
-            assert!((response.gain() - expected).abs() < 1e-10 * expected.max(1e-3), "{epsilon} {entries}");
+            // The probability of a lie is larger by a part in 10^12, on purpose.
+            assert!((response.gain() - expected).abs() < 3e-12, "{epsilon} {entries}");
         }
     }
 }

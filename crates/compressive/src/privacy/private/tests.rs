@@ -50,6 +50,7 @@ fn the_noise_has_the_scale_of_the_sensitivity_over_the_budget() {
                 let expected = gaussian_sigma(release.epsilon_sums, 1e-6);
                 assert!((unit / expected - 1.0).abs() < 1e-6, "{unit} {expected}");
             }
+            Mechanism::LocalResponse { .. } => panic!("no plan asks readings"),
         }
         assert_eq!(release.rows_scale.is_some(), neighbours == Neighbours::AddRemove);
         // The noise that is there is the noise that was promised.

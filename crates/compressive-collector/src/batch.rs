@@ -1,0 +1,70 @@
+//! What both ends of a connection know: kinds of batches, their answers, names of streams.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What a batch may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One-bit contributions: rows of 2m bits, each filled up to whole bytes.
+    Bits,
+    /// Rows as `{"columns": [...], "rows": [[...], ...]}`.
+    Json,
+    /// Rows as CSV with a header.
+    Csv,
+    /// Rows as an Arrow IPC stream.
+    Arrow,
+    /// A sketch, plain or private.
+    Sketch,
+    /// Reports of readings that answer for themselves: local privacy.
+    Reports,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [Kind::Bits, Kind::Json, Kind::Csv, Kind::Arrow, Kind::Sketch, Kind::Reports];
+
+    /// The media type that names it.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Kind::Bits => "application/vnd.compressive.bits",
+            Kind::Json => "application/json",
+            Kind::Csv => "text/csv",
+            Kind::Arrow => "application/vnd.apache.arrow.stream",
+            Kind::Sketch => "application/vnd.compressive.sketch",
+            Kind::Reports => "application/vnd.compressive.reports",
+        }
+    }
+
+    /// The kind of a `Content-Type`, parameters left aside.
+    pub fn of(content_type: &str) -> Option<Kind> {
+        let name = content_type.split(';').next().unwrap_or_default().trim();
+        Kind::ALL.into_iter().find(|kind| kind.media_type().eq_ignore_ascii_case(name))
+    }
+}
+
+/// What the sender of a batch is told, the first time and every time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The stream.
+    pub stream: String,
+    /// The bucket that the rows were counted in.
+    pub bucket: String,
+    /// The key.
+    pub key: String,
+    /// Rows of the batch; of a private sketch, its noisy number of them.
+    pub rows: i64,
+    /// Whether it was a private sketch.
+    pub private: bool,
+}
+
+/// Refuses names that could be anything but a name.
+pub fn check_name(name: &str) -> Result<()> {
+    let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if first && plain && name.len() <= 100 && !name.contains("..") {
+        return Ok(());
+    }
+    Err(Error::Name(name.chars().take(40).collect()))
+}
