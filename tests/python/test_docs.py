@@ -1,8 +1,9 @@
 """The code of the user guide runs and prints what the guide says.
 
 Every python block of a page is run, in order, in one namespace and in a temporary folder. A text block that follows is
-the block's output. A comment ``<!-- skip: reason -->`` before a block leaves it out. The site builds from its sources
-alone, and its pages load nothing from elsewhere.
+the block's output. A comment ``<!-- skip: reason -->`` before a block leaves it out. Pages about the collector run with
+one of their own in place of that at ``COLLECTOR``. The site builds from its sources alone, and its pages load nothing
+from elsewhere.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import warnings
 from typing import NamedTuple
 
 import pytest
+from test_collector import Server
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "python"
@@ -33,7 +35,10 @@ NEEDS = {
     "spark": ["dask", "pandas", "pyarrow"],
     "private": ["sklearn"],
     "plots": ["matplotlib"],
+    "collect": ["pandas", "pyarrow"],
 }
+# The address of the collector in the pages.
+COLLECTOR = "http://127.0.0.1:8321"
 
 
 class Block(NamedTuple):
@@ -54,6 +59,19 @@ def with_code():
     return sorted(path for path in PAGES.glob("*.md") if any(True for _ in blocks(path)))
 
 
+@contextlib.contextmanager
+def collector(page, folder):
+    """The address of a collector, if the page names one."""
+    if COLLECTOR not in page.read_text():
+        yield COLLECTOR
+        return
+    server = Server(folder / "collector")
+    try:
+        yield server.url
+    finally:
+        server.kill()
+
+
 @pytest.mark.parametrize("page", with_code(), ids=lambda path: path.stem)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     for module in NEEDS.get(page.stem, []):
@@ -62,15 +80,16 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace = {"__name__": "page"}
-    for block in blocks(page):
-        if block.skipped:
-            continue
-        # The lines of the page, so that a traceback points into it.
-        code = compile("\n" * block.line + block.code, str(page), "exec")
-        with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            exec(code, namespace)
-        assert printed.getvalue() == (block.output or ""), f"{page.name}, line {block.line}"
+    with collector(page, tmp_path) as url:
+        for block in blocks(page):
+            if block.skipped:
+                continue
+            # The lines of the page, so that a traceback points into it.
+            code = compile("\n" * block.line + block.code.replace(COLLECTOR, url), str(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
+                warnings.simplefilter("error", UserWarning)
+                exec(code, namespace)
+            assert printed.getvalue() == (block.output or ""), f"{page.name}, line {block.line}"
 
 
 def test_no_python_block_of_the_pages_is_missed():

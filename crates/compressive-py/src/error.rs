@@ -38,6 +38,20 @@ pub fn io(error: compressive_io::Error) -> PyErr {
     }
 }
 
+/// An error of a collector, or on the way to it.
+pub fn collector(error: compressive_collector::Error) -> PyErr {
+    match error {
+        compressive_collector::Error::Rows(error) => io(error),
+        compressive_collector::Error::Sketch(error) => core(error),
+        other => {
+            let text = in_python(&other.to_string());
+            CompressiveError::new_err(
+                text.replace("run the same command again", "call push for the same rows again"),
+            )
+        }
+    }
+}
+
 /// A wrong argument.
 pub fn argument(text: impl Into<String>) -> PyErr {
     PyValueError::new_err(text.into())

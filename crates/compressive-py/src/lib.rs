@@ -1,17 +1,19 @@
 //! The Python module `compressive._native`: what the package `compressive` is built on.
 //!
 //! A `Source` is a table (numpy array, Arrow stream, files); `sketch` sums its rows, `learn` learns from the sums, and `model` applies models to
-//! tables. Everything here takes plain arguments; defaults, conveniences and scikit-learn's conventions are in Python.
+//! tables. A `Collector` gets rows and gives sketches. Everything here takes plain arguments; defaults, conveniences and scikit-learn's conventions are in Python.
 //!
 //! Long work runs without the interpreter's lock, on all processors, and stops at Ctrl-C.
 
 mod array;
+mod collector;
 mod design;
 mod error;
 mod learn;
 mod model;
 mod pass;
 mod private;
+mod push;
 mod sketch;
 mod source;
 mod spec;
@@ -28,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<private::PrivateSketch>()?;
     module.add_class::<source::Source>()?;
     module.add_class::<model::Model>()?;
+    module.add_class::<collector::Collector>()?;
     module.add_function(wrap_pyfunction!(design::design, module)?)?;
     module.add_function(wrap_pyfunction!(design::private_pilot_spec, module)?)?;
     module.add_function(wrap_pyfunction!(design::private_design, module)?)?;

@@ -1,5 +1,6 @@
 //! Long work without the interpreter's lock, with an ear for Ctrl-C.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -15,7 +16,7 @@ const BEAT: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Watch {
     /// Raised to stop the pass.
-    pub cancel: AtomicBool,
+    pub cancel: Arc<AtomicBool>,
     /// Rows done.
     pub rows: AtomicU64,
 }

@@ -27,6 +27,17 @@ pub struct Source {
     columns: Vec<String>,
     /// Columns that are not used, with the reason.
     left_out: Vec<(String, String)>,
+    identity: Identity,
+}
+
+/// What tells the rows from others when they are read another time.
+pub enum Identity {
+    /// The files, by their names.
+    Files(Vec<String>),
+    /// Their values: they are in memory.
+    Values,
+    /// Nothing: they can be read once.
+    Nothing,
 }
 
 pub enum Kind {
@@ -129,15 +140,19 @@ pub fn named(error: compressive::Error, columns: &[String]) -> PyErr {
 }
 
 impl Source {
-    fn table(dataset: Dataset) -> Source {
+    fn table(dataset: Dataset, identity: Identity) -> Source {
         let columns = dataset.columns().to_vec();
         let left_out = dataset.left_out().iter().filter(|left| !left.asked);
         let left_out = left_out.map(|left| (left.name.clone(), left.reason.clone())).collect();
-        Source { kind: Kind::Table(Mutex::new(dataset)), columns, left_out }
+        Source { kind: Kind::Table(Mutex::new(dataset)), columns, left_out, identity }
     }
 
     pub fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     pub fn names(&self) -> &[String] {
@@ -229,7 +244,7 @@ impl Source {
                 return Err(error::argument("groups: a number is not below the number of names"));
             }
         }
-        Ok(Source { kind: Kind::Array(array), columns, left_out: Vec::new() })
+        Ok(Source { kind: Kind::Array(array), columns, left_out: Vec::new(), identity: Identity::Values })
     }
 
     /// Any object with `__arrow_c_stream__`; `in_memory` if it is a table and not a stream that is read once.
@@ -254,7 +269,8 @@ impl Source {
         } else {
             Dataset::from_batches(name, reader, &options)
         };
-        Ok(Source::table(opened.map_err(error::io)?))
+        let identity = if in_memory { Identity::Values } else { Identity::Nothing };
+        Ok(Source::table(opened.map_err(error::io)?, identity))
     }
 
     /// Files, globs and folders of CSV, Parquet, npy or Arrow files.
@@ -273,7 +289,12 @@ impl Source {
     ) -> PyResult<Source> {
         let options = read_options(columns, exclude, by, weights, skip_bad_rows);
         let dataset = py.detach(|| Dataset::open(&paths, &options)).map_err(error::io)?;
-        Ok(Source::table(dataset))
+        let identity = if paths.iter().any(|path| path == "-") {
+            Identity::Nothing
+        } else {
+            Identity::Files(dataset.paths().map(str::to_owned).collect())
+        };
+        Ok(Source::table(dataset, identity))
     }
 
     /// Names of the feature columns.

@@ -28,6 +28,7 @@ from ._api import (
     privatize,
     sketch,
 )
+from ._collect import Pushed, pull, push
 from ._native import CompressiveError, Model, PrivateSketch, Sketch, SketchSpec, __version__
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "KMeans",
     "Model",
     "PrivateSketch",
+    "Pushed",
     "RandomPeriodicFeatures",
     "Sketch",
     "SketchClassifier",
@@ -57,6 +59,8 @@ __all__ = [
     "fit_stable",
     "load",
     "privatize",
+    "pull",
+    "push",
     "sketch",
 ]
 

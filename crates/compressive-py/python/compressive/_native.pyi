@@ -210,6 +210,34 @@ class Model:
     def project(self, source: Source, threads: int = 0) -> npt.NDArray[np.float64]: ...
     def __eq__(self, other: object) -> bool: ...
 
+class Collector:
+    """A collector. Nothing of it shows the token."""
+
+    def __new__(cls, url: str, token: str | None = None, certificate: str | None = None) -> Collector: ...
+    def spec(self, stream: str) -> SketchSpec | None: ...
+    def make_stream(self, stream: str, spec: SketchSpec, every: str) -> bool: ...
+    def push(
+        self,
+        source: Source,
+        stream: str,
+        spec: SketchSpec,
+        run: str | None,
+        sending: Sending,
+        progress: Callable[[int], object] | None = None,
+    ) -> tuple[int, int, int] | None: ...
+    def sketch(self, streams: Sequence[str], first: str | None = None, last: str | None = None) -> Sketch: ...
+    def private(self, streams: Sequence[str], first: str | None = None, last: str | None = None) -> PrivateSketch: ...
+
+class Sending(TypedDict):
+    bucket: str | None
+    batch: int
+    connections: int
+    patience: float
+    local_epsilon: float | None
+    spool: str
+    again: bool
+    threads: int
+
 class Wanted(TypedDict):
     task: str
     k: int
