@@ -57,6 +57,9 @@ pub enum Content {
 /// The key of the sketch that holds a bucket's reports; with its space it is none that a sender can choose.
 pub const REPORTS: &str = "local reports";
 
+/// Promises among the reports of a bucket, at most: each is kept and read with every batch.
+const PROMISES: usize = 16;
+
 /// Sums that a transaction changes, by stream and bucket.
 #[derive(Default)]
 struct Changed {
@@ -383,21 +386,28 @@ impl Store {
         sums: &mut HashMap<(String, String), PrivateSketch>,
     ) -> Result<()> {
         let place = (name.to_owned(), bucket.to_owned());
-        if let Some(sum) = sums.get_mut(&place) {
-            return Ok(sum.merge(more)?);
-        }
-        let table = transaction.open_table(PRIVATE).map_err(failed)?;
-        let stored = table.get((name, bucket, REPORTS)).map_err(failed)?;
-        let sum = match stored {
-            None => more.clone(),
-            Some(value) => {
-                let mut sum = PrivateSketch::from_bytes(value.value())
-                    .map_err(|e| self.damaged(format!("reports of bucket {bucket} of `{name}`: {e}")))?;
-                sum.merge(more)?;
-                sum
+        let mut sum = match sums.get(&place) {
+            Some(sum) => Some(sum.clone()),
+            None => {
+                let table = transaction.open_table(PRIVATE).map_err(failed)?;
+                let stored = table.get((name, bucket, REPORTS)).map_err(failed)?;
+                let read = |bytes: &[u8]| PrivateSketch::from_bytes(bytes);
+                let stored = stored.map(|value| read(value.value())).transpose();
+                stored.map_err(|e| self.damaged(format!("reports of bucket {bucket} of `{name}`: {e}")))?
             }
         };
-        sums.insert(place, sum);
+        match &mut sum {
+            Some(sum) => sum.merge(more)?,
+            None => sum = Some(more.clone()),
+        }
+        if let Some(sum) = sum {
+            if sum.releases().len() > PROMISES {
+                return Err(Error::Payload(format!(
+                    "bucket {bucket} holds reports of {PROMISES} different promises already; send with an epsilon that is among them"
+                )));
+            }
+            sums.insert(place, sum);
+        }
         Ok(())
     }
 }

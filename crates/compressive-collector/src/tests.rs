@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use compressive::features::{Buffer, add_packed, packed};
+use compressive::privacy::{LocalResponse, SeededEntropy};
 use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
 use jiff::Timestamp;
 use redb::{Database, StorageBackend};
@@ -93,6 +94,32 @@ fn a_key_used_for_other_bytes_is_refused_and_adds_nothing() {
     let answers = store.commit(&[batch(&operator, 0), other], Timestamp::now()).unwrap();
     assert!(matches!(answers[1], Err(Error::KeyReused(_))), "{answers:?}");
     assert_eq!(store.sum(&whole()).unwrap(), offline(&operator, 0..1));
+}
+
+#[test]
+fn reports_add_up_apart_from_exact_sums_and_a_bucket_holds_sixteen_promises() {
+    let (folder, operator) = (tempfile::tempdir().unwrap(), operator());
+    let store = opened(folder.path(), &operator);
+    let (mut bits, mut buffer) = (Vec::new(), Buffer::default());
+    packed(&operator, 2, RowsRef::F64(&rows(0)), &mut bits, &mut buffer).unwrap();
+    let report = |i: usize, epsilon: f64| {
+        let local = LocalResponse::new(operator.spec(), epsilon).unwrap();
+        let body = local.reports(&bits, &mut SeededEntropy::new(i as u64)).unwrap();
+        let sum = LocalResponse::add_up(operator.spec(), &body).unwrap();
+        Batch { content: Content::Reports(sum), bucket: batch(&operator, 0).bucket, ..batch(&operator, i) }
+    };
+    // The second of each promise joins the first, in one transaction or in two.
+    let batches: Vec<Batch> = (0..32).map(|i| report(i, 1.0 + (i % 16) as f64 / 8.0)).collect();
+    for part in [&batches[..20], &batches[20..]] {
+        assert!(store.commit(part, Timestamp::now()).unwrap().iter().all(Result::is_ok));
+    }
+    let one_more = store.commit(&[report(40, 7.0), report(41, 1.0)], Timestamp::now()).unwrap();
+    assert!(one_more[0].as_ref().unwrap_err().to_string().contains("16 different promises"));
+    assert!(one_more[1].is_ok());
+    let sum = store.private_sum(&whole()).unwrap();
+    let readings = (rows(0).len() / operator.dim()) as i64;
+    assert_eq!((sum.releases().len(), sum.rows()), (16, 33 * readings));
+    assert_eq!(store.sum(&whole()).unwrap().rows(), 0);
 }
 
 #[test]

@@ -35,21 +35,31 @@ struct Set {
     widths: [(f64, f64); 2],
     /// For k-means and for mixtures, how many of [`SIZES`] are tried: a fit takes time as m^2 and more.
     sizes: [usize; 2],
+    /// For k-means and for mixtures, the number of draws.
+    draws: [usize; 2],
 }
 
 const SETS: [Set; 3] = [
-    Set { name: "synthetic, d = 10", file: None, widths: [(3.8, 1.4), (3.8, 1.0)], sizes: [7, 5] },
+    Set {
+        name: "synthetic, d = 10",
+        file: None,
+        widths: [(3.8, 1.4), (3.8, 1.0)],
+        sizes: [7, 5],
+        draws: [20, 5],
+    },
     Set {
         name: "digits, PCA to 10",
         file: Some("digits-pca10.npy"),
         widths: [(3.8, 1.4), (3.8, 1.0)],
         sizes: [7, 5],
+        draws: [20, 5],
     },
     Set {
         name: "Fashion-MNIST, PCA to 20",
         file: Some("fashion-mnist-pca20.npy"),
         widths: [(5.4, 1.4), (5.4, 1.0)],
         sizes: [5, 4],
+        draws: [8, 2],
     },
 ];
 
@@ -69,12 +79,12 @@ const SIZES: [f64; 7] = [0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0];
 const SMALL: f64 = 1.0;
 
 fn run(task: Task, options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
-    let draws = options.draws(20, 1);
     let n_rows = options.pick(100_000, 10_000);
-    let mut report = Report { text: text(n_rows, draws), ..Report::default() };
+    let mut report = Report { text: text(task, n_rows), ..Report::default() };
     let mut table = Table::new(title(task), &columns());
     for set in if options.quick { &SETS[..1] } else { &SETS[..] } {
         let sizes: &[f64] = if options.quick { &[0.5, 2.0] } else { &SIZES[..set.sizes[index(task)]] };
+        let draws = options.draws(set.draws[index(task)], 1);
         let fixed = match set.file {
             Some(file) => Some(Problem::file(task, file, options.data.as_deref(), options.threads)?),
             None => None,
@@ -190,11 +200,12 @@ fn figure(set: &Set, task: Task, sizes: &[f64], medians: &[Vec<f64>]) -> Result<
     })
 }
 
-fn text(n_rows: usize, draws: usize) -> Vec<String> {
+fn text(task: Task, n_rows: usize) -> Vec<String> {
+    let draws = SETS.map(|set| format!("{} ({})", set.draws[index(task)], short(set.name))).join(", ");
     vec![
         format!(
-            "k = {K}. Synthetic: unit Gaussians of equal weight with means N(0, (2 k^(1/d))^2 I), d = 10, {n_rows} rows, drawn anew each time; the two real tables are those of the experiment `real`. {draws} \
-             draws of landmarks and frequencies. Parameters: k d for k-means, k (2d + 1) for mixtures. The reference is the best of 20 k-means++ starts of Lloyd's algorithm, or of 5 runs of EM, on all rows."
+            "k = {K}. Synthetic: unit Gaussians of equal weight with means N(0, (2 k^(1/d))^2 I), d = 10, {n_rows} rows, drawn anew each time; the two real tables are those of the experiment `real`. Draws of \
+             landmarks and frequencies: {draws}, by what a fit takes. Parameters: k d for k-means, k (2d + 1) for mixtures. The reference is the best of 20 k-means++ starts of Lloyd's algorithm, or of 5 runs of EM, on all rows."
         ),
         "Landmarks are chosen among a pilot of at most 10,000 rows. A Nystrom sketch has m sums, a Fourier sketch of m frequencies 2m; Fourier is shown with as many frequencies as there are landmarks, and with as many \
          sums. Both are decoded by `auto`, but not in the same way where a Nystrom sketch has fewer than about 1.2 sums per parameter of k-means: there it clusters weighted landmarks, for which a Fourier sketch has no counterpart, \
