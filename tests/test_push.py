@@ -82,5 +82,5 @@ def test_the_demonstration_of_a_fleet_ends_with_its_model(program):
     assert float(text.split("started there: ")[1].split()[0]) < 1.02
     assert "counted once" in text
     private = program("demo", "--fleet", "--rows", 200_000, "--local-epsilon", 4)
-    assert "tells 4 of its 80 signs" in private
+    assert "tells 4 of its 400 signs" in private
     assert float(private.split("started there: ")[1].split()[0]) < 1.1

@@ -110,9 +110,10 @@ def test_a_name_stands_for_the_rows(place, rows, tmp_path):
     with pytest.raises(ValueError, match=r"read once.* run="):
         compressive.push(table.to_reader(), **place)
     assert compressive.push(table.to_reader(), **place, run="monday").rows == 5000
-    with pytest.raises(compressive.CompressiveError, match="again=True"):
-        compressive.push(table.to_reader(), **place, run="monday")
-    for other in ({"batch": 10}, {"bucket": "2026-11-16"}, {"local_epsilon": 2.0}):
+    for size in (1000, 10):
+        with pytest.raises(compressive.CompressiveError, match="again=True"):
+            compressive.push(table.to_reader(), **place, run="monday", batch=size)
+    for other in ({"bucket": "2026-11-16"}, {"local_epsilon": 2.0}):
         with pytest.raises(compressive.CompressiveError, match="was begun with another"):
             compressive.push(table.to_reader(), **place, run="monday", **other)
     assert compressive.push(table.to_reader(), **place, run="tuesday").rows == 5000
@@ -126,8 +127,8 @@ def test_the_command_and_python_know_each_others_runs(place, rows, tmp_path):
     path = str(tmp_path / "rows.npy")
     compressive.push(path, **place, spec=recipe())
     command = ["push", path, "--to", place["to"], "--stream", place["stream"], "--spool", place["spool"]]
-    assert "--again" in program.fails(*command)
-    program(*command, "--batch", 500)
+    assert "--again" in program.fails(*command) and "--again" in program.fails(*command, "--batch", 500)
+    program(*command, "--batch", 500, "--again")
     del place["make"]
     with pytest.raises(compressive.CompressiveError, match="again=True"):
         compressive.push(path, **place, batch=500)

@@ -160,6 +160,7 @@ pub fn all() -> &'static [Experiment] {
         nystrom::EXPERIMENT,
         nystrom::MIXTURES,
         nystrom_scale::EXPERIMENT,
+        nystrom_scale::MIXTURES,
         audit::EXPERIMENT,
         pca::EXPERIMENT,
         queries::EXPERIMENT,

@@ -23,9 +23,7 @@ const SENSORS: usize = 50;
 const DIM: usize = 4;
 const CLUSTERS: usize = 5;
 const SEPARATION: f64 = 2.5;
-/// Frequencies of exact bits; with local privacy fewer, since a reading tells as much of few entries as of many.
 const SIZE: usize = 10 * CLUSTERS * DIM;
-const SIZE_LOCAL: usize = 2 * CLUSTERS * DIM;
 /// Readings of a batch.
 const BATCH: usize = 200;
 /// How many batches one is sent twice, as after an answer that was lost.
@@ -43,10 +41,9 @@ pub fn run(args: &DemoArgs) -> Result<()> {
 
     let truth = generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(9))?;
     let sample = truth.sample(10_000, &mut Rng::derived(9, 1))?;
-    let size = if args.local_epsilon.is_some() { SIZE_LOCAL } else { SIZE };
     let names: Vec<String> = (0..DIM).map(super::generate::column).collect();
     let params =
-        DesignParams { k: CLUSTERS, size: Some(size), feature: Feature::OneBit, ..DesignParams::default() };
+        DesignParams { k: CLUSTERS, size: Some(SIZE), feature: Feature::OneBit, ..DesignParams::default() };
     let operator = design(&sample.values, &names, &params)?.build()?;
     let client = Client::new(&url, None, None)?;
     client.make_stream(STREAM, operator.spec(), "day")?;

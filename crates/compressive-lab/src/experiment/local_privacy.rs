@@ -269,7 +269,7 @@ fn text(draws: usize) -> Vec<String> {
              program's own, made on a public sample of 10,000 rows, and `auto` decodes. Answers are seeded here; a sensor has its operating system's randomness."
         ),
         format!(
-            "Sums of squares are taken on the first {EVALUATED} rows, relative to Lloyd's algorithm from the true means. A small sketch is better here: each reading tells as many signs whatever m is, so that the noise of a mean grows with m."
+            "Sums of squares are taken on the first {EVALUATED} rows, relative to Lloyd's algorithm from the true means. Each reading tells as many signs whatever m is, so that the noise of a mean grows with m; there are more of them, and what they tell together hardly depends on m."
         ),
         format!(
             "The audit takes two readings of which every sign is opposite, and two frequencies (4 signs). A report is scored by its exact likelihood ratio; half of the scores choose an event, the other half bounds its probabilities (Clopper-Pearson), and a bound is above the true \

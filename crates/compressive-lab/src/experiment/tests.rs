@@ -229,7 +229,7 @@ fn a_nystrom_sketch_works_at_kernel_widths_where_fewer_waves_fail() {
     }
     let last = report.tables[0].rows.last().expect("the number of usable widths");
     assert!(number(last, 3, "usable") >= number(last, 2, "usable"), "{last:?}");
-    assert_eq!(report.figures.len(), 2);
+    assert_eq!((report.figures.len(), quick("nystrom-scale-mixtures").figures.len()), (1, 1));
 }
 
 #[test]
