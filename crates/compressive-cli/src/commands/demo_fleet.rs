@@ -114,15 +114,13 @@ fn start(directory: PathBuf) -> Result<(Running, std::net::SocketAddr)> {
 }
 
 fn tell_recipe(operator: &SketchOperator, local: Option<&LocalResponse>) -> Result<()> {
-    let raw = 8 * DIM as u64;
     let bits = operator.sketch_len() as u64;
     print(
         "\n2. A recipe made on a small public sample, one-bit features: a sensor needs no more than this to send.\n",
     )?;
     match local {
         None => print(&format!(
-            "   a reading of {} becomes {bits} bits: the signs of {} waves, twice.\n",
-            bytes(raw),
+            "   a reading leaves its sensor as {bits} bits: the signs of {} waves, and of the same a quarter turn on.\n",
             operator.spec().size,
         )),
         Some(local) => print(&format!(
