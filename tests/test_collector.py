@@ -55,7 +55,7 @@ def test_a_push_is_the_offline_sketch_to_the_byte_and_is_not_repeated_by_acciden
 
 
 def test_whatever_is_killed_every_row_is_counted_once(program, tmp_path):
-    files = prepare(program, tmp_path, n_files=4, rows=5000 + 1000 * KILLS)
+    files = prepare(program, tmp_path, n_files=4, rows=10_000 + 2000 * KILLS)
     server = Server(tmp_path / "data")
     assert server.ask("PUT", "/v1/streams/fleet?every=day", (tmp_path / "spec.json").read_bytes())[0] == 201
     dice = random.Random(5)
