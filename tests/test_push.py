@@ -68,8 +68,8 @@ def test_readings_that_answer_for_themselves_give_a_private_sketch_and_its_clust
     program("fit", "private.sketch", "-k", 3, "-o", "model.json")
     found = np.array(json.loads((tmp_path / "model.json").read_text())["centers"])
     errors = [np.linalg.norm(found - centre, axis=1).min() for centre in centres]
-    # The noise of a mean is 0.01; over 30 runs the largest error of a centre was 0.1.
-    assert max(errors) < 0.5, errors
+    # The noise of a mean is 0.01. In 20 runs the largest error of a centre was 0.10, the median of the largest 0.06.
+    assert max(errors) < 0.3, errors
     # A recipe from bounds looks at no row, but cosines cannot answer.
     other = ["--to", server.url, "--stream", "other", "--make", "--private", 0, "--bounds", "-20:20", "--local-epsilon", 4]
     assert "use the feature `one-bit`" in program.fails("push", "rows.npy", *other)
