@@ -5,7 +5,6 @@ The screenshots that the guide shows are made anew by `python tests/test_collect
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -189,23 +188,18 @@ def test_a_model_has_k_marks_and_is_learned_only_when_asked_for(program, server,
     opened.check()
 
 
-def test_rows_rise_without_a_reload_while_a_client_pushes_and_polls_are_few(program, server, browser):
+def test_rows_rise_without_a_reload_as_a_client_pushes_and_polls_are_few(program, server, browser):
     stream(program, server)
-    rows = clusters(program.cwd / "many.csv", 5, rows=20_000)
     opened = Opened(browser, server)
     expect(opened["#waiting-command"]).to_have_text(f"compressive push rows.csv --to {server.url} --stream fleet")
     navigations = []
     opened.page.on("framenavigated", lambda frame: navigations.append(frame.url))
-    command = [PROGRAM, "push", rows, "--to", server.url, "--stream", "fleet", "--batch", "20", "--connections", "1"]
-    client = subprocess.Popen([str(word) for word in command], cwd=program.cwd, stdout=subprocess.DEVNULL)
-    seen = set()
-    while client.poll() is None:
-        found = re.match("rows\n([0-9,]+)", opened["#stream-facts div"].first.inner_text())
-        seen.add(int(found.group(1).replace(",", "")))
-        opened.page.wait_for_timeout(200)
-    assert client.returncode == 0
-    expect(opened["#stream-facts"]).to_contain_text("20,000 in exact sums", timeout=SLOW)
-    assert len(seen) >= 3 and navigations == [], seen
+    # One push after another, each seen before the next: what the page shows does not hang on how fast this machine is.
+    for turn in range(1, 5):
+        rows = clusters(program.cwd / f"rows-{turn}.csv", turn, rows=2000)
+        program("push", rows, "--to", server.url, "--stream", "fleet", "--batch", "100")
+        expect(opened["#stream-facts"]).to_contain_text(f"{2000 * turn:,} in exact sums", timeout=SLOW)
+    assert navigations == []
     # An idle server is asked for its counters, and for nothing that has to be worked out.
     opened.page.wait_for_timeout(2500)
     before = len(opened.requests)
