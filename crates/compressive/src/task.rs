@@ -22,6 +22,7 @@ pub mod classify;
 mod decoder;
 pub mod diagnose;
 pub mod explain;
+mod landmarks;
 mod medians;
 mod pca;
 mod refine;

@@ -45,21 +45,21 @@ const SETS: [Set; 3] = [
         file: None,
         widths: [(3.8, 1.4), (3.8, 1.0)],
         sizes: [7, 5],
-        draws: [20, 5],
+        draws: [20, 20],
     },
     Set {
         name: "digits, PCA to 10",
         file: Some("digits-pca10.npy"),
         widths: [(3.8, 1.4), (3.8, 1.0)],
         sizes: [7, 5],
-        draws: [20, 5],
+        draws: [20, 20],
     },
     Set {
         name: "Fashion-MNIST, PCA to 20",
         file: Some("fashion-mnist-pca20.npy"),
         widths: [(5.4, 1.4), (5.4, 1.0)],
-        sizes: [5, 4],
-        draws: [8, 2],
+        sizes: [7, 5],
+        draws: [20, 20],
     },
 ];
 
@@ -208,8 +208,8 @@ fn text(task: Task, n_rows: usize) -> Vec<String> {
              landmarks and frequencies: {draws}, by what a fit takes. Parameters: k d for k-means, k (2d + 1) for mixtures. The reference is the best of 20 k-means++ starts of Lloyd's algorithm, or of 5 runs of EM, on all rows."
         ),
         "Landmarks are chosen among a pilot of at most 10,000 rows. A Nystrom sketch has m sums, a Fourier sketch of m frequencies 2m; Fourier is shown with as many frequencies as there are landmarks, and with as many \
-         sums. Both are decoded by `auto`, but not in the same way where a Nystrom sketch has fewer than about 1.2 sums per parameter of k-means: there it clusters weighted landmarks, for which a Fourier sketch has no counterpart, \
-         and the lead at small m is that of this decoder together with the landmarks. Widths of kernel and law are the program's defaults, not tuned to the tables (in estimated cluster widths: "
+         sums. Both are decoded by `auto`, but not in the same way: where free atoms are not determined by a Nystrom sketch, or do not explain it, its weighted landmarks are clustered, for which a Fourier sketch has no counterpart, \
+         and the lead on real tables and at small m is that of this decoder together with the landmarks. Widths of kernel and law are the program's defaults, not tuned to the tables (in estimated cluster widths: "
             .to_owned()
             + &SETS
                 .iter()

@@ -40,7 +40,7 @@ const SIZE: f64 = 2.0;
 const USABLE: [f64; 2] = [1.05, 0.05];
 
 fn run(task: Task, options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
-    let draws = options.draws(if task == Task::Kmeans { 20 } else { 5 }, 1);
+    let draws = options.draws(20, 1);
     let n_rows = options.pick(100_000, 10_000);
     let widths: &[f64] = options.pick(&WIDTHS, &[2.0, 4.0]);
     let key = format!("nystrom-scale-{}", task.name());

@@ -88,6 +88,24 @@ pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
     let (mut fit, mut info) = best_of(target, &family, &first)?;
     let clean = remove_harmonics(target, &family, params, &mut fit, &mut info)?;
     let target = clean.as_ref().unwrap_or(target);
+    finish(target, family, params, fit, info)
+}
+
+/// Steps 2, 4 and 5 from a given fit of the family of `params`.
+pub(crate) fn auto_near(target: &Target, start: Fit, params: &AutoParams) -> Result<AutoFit> {
+    let family = family(target, params);
+    let (fit, info) = settle(target, &family, params, start, params.threads)?;
+    finish(target, family, params, fit, info)
+}
+
+/// Steps 4 and 5.
+fn finish(
+    target: &Target,
+    family: Gaussian,
+    params: &AutoParams,
+    mut fit: Fit,
+    mut info: DecodeInfo,
+) -> Result<AutoFit> {
     let mut chi_square = None;
     if params.mixture && info.stop != Stop::BadInput {
         // Step 4.

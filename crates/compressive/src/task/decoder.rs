@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::atom::{AtomFamily, Gaussian, Shape};
+use crate::atom::{Gaussian, Shape};
 use crate::decode::amp::{AmpParams, amp};
 use crate::decode::auto::{AutoFit, AutoParams, auto};
 use crate::decode::clompr::{ClomprParams, cl_omp, cl_ompr};
@@ -11,10 +11,10 @@ use crate::decode::greedy::Start;
 use crate::decode::iht::{IhtParams, iht};
 use crate::decode::shift::{ShiftParams, shift};
 use crate::decode::split::{SplitParams, split};
-use crate::decode::{DecodeInfo, Fit, Problem, Stop, Target, cluster_variance, expected_cost, quadrature};
+use crate::decode::{DecodeInfo, Fit, Target, expected_cost};
 use crate::error::{Error, Result};
 use crate::operator::SketchOperator;
-use crate::task::{Decoded, LearnParams, StartFrom};
+use crate::task::{Decoded, LearnParams, StartFrom, landmarks};
 
 /// A way to search for the mixture behind a sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,11 @@ pub(super) fn run(
             threads: params.threads,
             seed: params.seed,
         };
-        if let Some(decoded) = few_sums(target, k, &auto_params) {
+        let from_landmarks = match auto_params.mixture {
+            true => landmarks::decode_mixture(target, &auto_params)?,
+            false => landmarks::decode(target, k, params.seed),
+        };
+        if let Some(decoded) = from_landmarks {
             return Ok(decoded);
         }
         let mut decoded = self::decoded(auto(target, &auto_params)?);
@@ -121,9 +125,6 @@ pub(super) fn run(
             if mixture.info.cost < decoded.info.cost {
                 decoded = mixture;
             }
-        }
-        if !auto_params.mixture && decoded.misfit > UNEXPLAINED {
-            from_landmarks(target, k, params.seed, &mut decoded);
         }
         return Ok(decoded);
     }
@@ -150,45 +151,6 @@ const LOST: f64 = 100.0;
 fn decoded(found: AutoFit) -> Decoded {
     let AutoFit { family, fit, info, misfit, chi_square } = found;
     Decoded { family, fit, info, misfit, chi_square }
-}
-
-/// Sums per parameter of k-means below which free atoms at landmarks are not determined.
-const SUMS_MIN: f64 = 1.2;
-
-/// k-means of a Nystrom sketch that has too few sums for a fit of free atoms; none for any other.
-fn few_sums(target: &Target, k: usize, params: &AutoParams) -> Option<Decoded> {
-    let family = target.points.with_covariance(Shape::SharedWidth);
-    let parameters = k * (1 + target.dim()) + target.dim();
-    if params.mixture || target.size() as f64 >= SUMS_MIN * parameters as f64 {
-        return None;
-    }
-    let (atoms, weights) = quadrature(target, k, params.seed)?;
-    let fit = Fit { atoms, shared: vec![cluster_variance(target)], weights };
-    let cost = Problem::new(target, &family).cost(&fit);
-    let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
-    let misfit = info.cost / expected_cost(target, &family, &fit);
-    Some(Decoded { family, fit, info, misfit, chi_square: None })
-}
-
-/// Misfit above which clustered landmarks are tried as another start.
-const UNEXPLAINED: f64 = 2.0;
-/// Iterations of the descent from there.
-const DESCENT: usize = 1000;
-
-/// Descends from the clustered landmarks of a Nystrom sketch, and keeps what it finds if the cost is lower.
-fn from_landmarks(target: &Target, k: usize, seed: u64, decoded: &mut Decoded) {
-    let Some((centres, weights)) = quadrature(target, k, seed) else { return };
-    let (family, variance) = (&decoded.family, cluster_variance(target));
-    let atoms = centres.chunks_exact(family.dim()).flat_map(|c| family.init(c, variance)).collect();
-    let mut fit = Fit { atoms, shared: vec![variance; family.n_shared()], weights };
-    let descent = Problem::new(target, family).descend(&mut fit, DESCENT);
-    decoded.info.evaluations += descent.evaluations;
-    if descent.value < decoded.info.cost {
-        decoded.misfit = descent.value / expected_cost(target, family, &fit);
-        decoded.info.cost = descent.value;
-        decoded.info.stop = descent.stop.into();
-        decoded.fit = fit;
-    }
 }
 
 /// A published decoder with its own defaults.

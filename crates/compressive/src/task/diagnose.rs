@@ -2,7 +2,7 @@
 //!
 //! The objective at the model is compared with the objective at a reference: a model known to be good, or the best of a fresh search with other seeds.
 //!
-//! - The reference has a clearly lower objective: the search was stuck.
+//! - The reference has a clearly lower objective: the search was stuck. Of a Nystrom sketch that neither explains, the objective is that of its weighted landmarks (file `landmarks.rs`), which is what `auto` then goes by.
 //! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a wrong answer, so the sketch is too small.
 //! - Most $|z_j|$ are at the noise floor (frequencies too high) or near 1 (too low): the scale is wrong.
 
@@ -14,7 +14,7 @@ use crate::model::{Content, Model};
 use crate::operator::SketchOperator;
 use crate::sketch::Moments;
 use crate::task::explain::{Laid, working_locations};
-use crate::task::{Components, LearnParams, learn};
+use crate::task::{Components, LearnParams, landmarks, learn};
 
 /// What is wrong, if anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -96,7 +96,9 @@ pub fn diagnose(
         // Mean of a Rayleigh variable.
         noise_modulus: (target.noise * std::f64::consts::FRAC_PI_2).sqrt(),
     };
-    diagnosis.verdict = verdict(&diagnosis);
+    let by_landmarks = landmarks::is_worse(&target, &ours.laid, &theirs.laid, theirs.misfit);
+    let is_worse = by_landmarks.unwrap_or(ours.misfit > STUCK * theirs.misfit);
+    diagnosis.verdict = verdict(&diagnosis, is_worse);
     diagnosis.advice = advice(&diagnosis, &target, model);
     Ok(diagnosis)
 }
@@ -120,12 +122,12 @@ fn undiagnosed(content: &Content) -> Option<&'static str> {
     }
 }
 
-fn verdict(d: &Diagnosis) -> Verdict {
+fn verdict(d: &Diagnosis, is_worse: bool) -> Verdict {
     if d.mean_modulus < MODULUS.0.max(2.0 * d.noise_modulus) || d.mean_modulus > MODULUS.1 {
         return Verdict::ScaleWrong;
     }
     // Differences below the noise of the objective itself are none.
-    if d.misfit > STUCK * d.reference_misfit && d.misfit > UNEXPLAINED {
+    if is_worse && d.misfit > UNEXPLAINED {
         return Verdict::DecoderStuck;
     }
     if d.reference_given && d.distance > FAR {
@@ -196,6 +198,7 @@ struct Objective {
     misfit: f64,
     /// Mean variance of the components, in working units.
     variance: f64,
+    laid: Laid,
 }
 
 /// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the clusters are fitted at the given centres.
@@ -204,7 +207,7 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
     let d = target.dim();
     let trace = |sigma: &Vec<f64>| (0..d).map(|i| sigma[i * d + i]).sum::<f64>() / d as f64;
     let variance = laid.covariances().iter().map(trace).sum::<f64>() / model.k as f64;
-    Ok(Objective { misfit: laid.misfit(), variance })
+    Ok(Objective { misfit: laid.misfit(), variance, laid })
 }
 
 /// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per working coordinate.

@@ -68,6 +68,8 @@ pub fn explain(operator: &SketchOperator, moments: &Moments, model: &Model) -> R
 pub(super) struct Laid {
     pub family: Gaussian,
     pub fit: Fit,
+    /// Whether shapes and weights are the model's own.
+    pub is_mixture: bool,
     /// The sketch without the other harmonics of a quantised feature.
     pub clean: Target,
 }
@@ -107,7 +109,8 @@ impl Laid {
             _ => fitted_shapes(operator, target, model),
         };
         let clean = target.without_harmonics(&family, &fit);
-        Ok(Laid { family, fit, clean })
+        let is_mixture = matches!(model.content, Content::Gmm { .. });
+        Ok(Laid { family, fit, is_mixture, clean })
     }
 
     /// The objective relative to what a right model leaves.

@@ -19,7 +19,7 @@ use crate::lloyd::{Run, lloyd, plus_plus};
 use crate::model::Working;
 use crate::operator::SketchOperator;
 use crate::random::{Purpose, Stream};
-use crate::task::{Decoded, LearnParams};
+use crate::task::{Decoded, LearnParams, landmarks};
 
 /// Atoms of the richer mixture for each centre, at most.
 const RICHER: usize = 2;
@@ -52,6 +52,9 @@ pub(super) fn refine(
     params: &LearnParams,
 ) -> Result<Option<Shares>> {
     let (rich_k, d) = (affordable(target, centers.len()), target.dim());
+    if target.points.kernel().is_some() && !target.is_noisy() {
+        return landmarks::correct(operator, target, decoded, params.seed);
+    }
     if decoded.misfit < UNEXPLAINED {
         return Ok(None);
     }
