@@ -8,7 +8,7 @@
 //!
 //! Mixtures go the same way, with expectation-maximisation on the weighted landmarks (file `quadrature_em.rs`) in step 1, least squares and the polish of `auto` in step 3, and the log-likelihood of the weighted landmarks in step 4.
 //!
-//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.01 from landmarks, 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.15 from landmarks; atoms with variances next to zero lose $10^5$.
+//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.02 from landmarks, 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.15 from landmarks; atoms with variances next to zero lose $10^5$.
 //! Cost: that of `quadrature.rs` and one descent, m^2 an evaluation. This project's own.
 
 use super::refine::Shares;
