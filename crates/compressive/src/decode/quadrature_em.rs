@@ -35,13 +35,11 @@ pub(crate) struct Mixture {
 impl Mixture {
     /// A mixture of the given shape of covariance; none if a covariance has no factor.
     pub fn of_landmarks(landmarks: &Quadrature, shape: &Shape) -> Option<Mixture> {
-        let d = landmarks.dim();
         let mut responsibilities = landmarks.memberships();
         let mut mixture = Mixture::maximised(landmarks, &responsibilities, shape);
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ITERATIONS {
-            let likelihood =
-                mixture.expectation(&landmarks.points, &landmarks.weights, d, &mut responsibilities)?;
+            let likelihood = mixture.expectation(landmarks, &mut responsibilities)?;
             if !(likelihood > before + GAIN) {
                 break;
             }
@@ -82,18 +80,18 @@ impl Mixture {
         Some(Fit { atoms, shared: vec![low; family.n_shared()], weights: self.weights.clone() })
     }
 
-    /// Mean log-density of weighted points.
+    /// Mean log-density of the weighted landmarks.
     pub fn log_likelihood(&self, landmarks: &Quadrature) -> Option<f64> {
-        self.expectation(&landmarks.points, &landmarks.weights, landmarks.dim(), &mut Vec::new())
+        self.expectation(landmarks, &mut Vec::new())
     }
 
     /// Step 1: m rows of k responsibilities; returns the mean log-density.
-    fn expectation(&self, points: &[f64], weights: &[f64], d: usize, out: &mut Vec<f64>) -> Option<f64> {
-        let k = self.weights.len();
+    fn expectation(&self, landmarks: &Quadrature, out: &mut Vec<f64>) -> Option<f64> {
+        let (d, weights) = (landmarks.dim(), &landmarks.weights);
         let roots: Vec<Root> = self.scatters.iter().map(|s| Root::new(s, d)).collect::<Option<_>>()?;
         let mut total = 0.0;
         out.clear();
-        for (x, w) in points.chunks_exact(d).zip(weights) {
+        for (x, w) in landmarks.points.chunks_exact(d).zip(weights) {
             let means = self.means.chunks_exact(d).zip(&self.weights);
             let logs: Vec<f64> =
                 means.zip(&roots).map(|((mean, pi), root)| pi.ln() + root.log_density(x, mean)).collect();
@@ -103,7 +101,6 @@ impl Mixture {
             total += w * density;
             out.extend(logs.iter().map(|l| (l - density).exp()));
         }
-        debug_assert_eq!(out.len(), k * weights.len());
         Some(total / weights.iter().sum::<f64>())
     }
 

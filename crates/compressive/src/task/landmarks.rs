@@ -8,7 +8,7 @@
 //!
 //! Mixtures go the same way, with expectation-maximisation on the weighted landmarks (file `quadrature_em.rs`) in step 1, least squares and the polish of `auto` in step 3, and the log-likelihood of the weighted landmarks in step 4.
 //!
-//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.02 from landmarks, 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.15 from landmarks; atoms with variances next to zero lose $10^5$.
+//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.02 from landmarks, 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.16 from landmarks; atoms with variances next to zero lose $10^6$.
 //! Cost: that of `quadrature.rs` and one descent, m^2 an evaluation. This project's own.
 
 use super::refine::Shares;
@@ -90,7 +90,7 @@ fn locations(family: &Gaussian, fit: &Fit) -> Vec<f64> {
     atoms.flat_map(|atom| &atom[..family.dim()]).copied().collect()
 }
 
-/// Steps 1 to 4 for a mixture; none as for k-means, and if there is added noise at all.
+/// Steps 1 to 4 for a mixture; none for any other sketch, where too few landmarks have a weight, and where most of the noise was added.
 pub(super) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Option<Decoded>> {
     if target.is_noisy() {
         return Ok(None);
@@ -148,7 +148,7 @@ mod tests {
     const K: usize = 5;
     const D: usize = 4;
 
-    /// Centres 6 apart on average, and rows about them: exponential in each column if `skewed`, else normal, both of variance 1.
+    /// Centres uniform in a box of side 12, and rows about them: exponential in each column if `skewed`, else normal, both of variance 1.
     fn table(skewed: bool, n: usize) -> (Vec<f64>, Vec<f64>) {
         let mut stream = Stream::new(2, Purpose::PilotMixture, 17);
         let centres: Vec<f64> = (0..K * D).map(|_| 12.0 * stream.uniform()).collect();
@@ -221,10 +221,10 @@ mod tests {
             let Content::Gmm { covariances: Covariances::Diagonal(variances), .. } = model.content else {
                 panic!("variances")
             };
-            // All of them are 1.
+            // All of them are 1; 0.42 to 1.35 were found, from so few landmarks.
             let all = || variances.iter().flatten().copied();
             let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-            assert!(least > 0.25 && most < 4.0, "{size}: {variances:?}");
+            assert!(least > 0.3 && most < 2.0, "{size}: {variances:?}");
         }
     }
 
