@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use compressive::Feature;
+use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Scaling, Task};
-use compressive::scale::ScaleRule;
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 pub use collect::{EveryArg, PushArgs, ServeArgs, TokenArgs, TokenCommand};

@@ -11,7 +11,7 @@
 //! `cargo run --release -p compressive-lab --example fleet`
 
 use compressive::design::{DesignParams, Task};
-use compressive::task::{Components, LearnParams, learn};
+use compressive::learn::{Components, LearnParams, learn};
 use compressive::{Feature, RowsRef, Scratch, Sketch};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
 use compressive_lab::{KMeansParams, Rng, Rows, kmeans, sse};

@@ -11,8 +11,8 @@
 //! `cargo run --release -p compressive-lab --example sounds`
 
 use compressive::design::{DesignParams, Task, design};
+use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
-use compressive::task::{Components, LearnParams, learn};
 use compressive::{Feature, RowsRef, Scratch, Sketch};
 use compressive_lab::simulate::sounds::{Clips, DIM};
 use compressive_lab::{EmParams, Rng, Rows, em};

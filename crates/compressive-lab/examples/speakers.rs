@@ -13,7 +13,7 @@
 use std::time::Instant;
 
 use compressive::design::{DesignParams, Task, design};
-use compressive::task::{Components, LearnParams, learn};
+use compressive::learn::{Components, LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch};
 use compressive_lab::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
 use compressive_lab::{EmParams, Rng, Rows, em};

@@ -1,7 +1,7 @@
 //! Recipes from a sample of rows, or from declared bounds.
 
+use compressive::design::scale::ScaleRule;
 use compressive::design::{DesignParams, LawChoice, Scaling, Task};
-use compressive::scale::ScaleRule;
 use compressive::{Bounds, Feature, LandmarkRule};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -111,7 +111,7 @@ pub fn design(
 #[pyfunction]
 pub fn private_pilot_spec(columns: Vec<String>, wanted: Wanted) -> PyResult<SketchSpec> {
     let params = wanted.params(true)?;
-    SketchSpec::new(compressive::privacy::pilot::pilot_spec(&columns, &params).map_err(error::core)?)
+    SketchSpec::new(compressive::design::private::pilot_spec(&columns, &params).map_err(error::core)?)
 }
 
 /// A recipe from declared bounds and, if there is one, a private look at the rows.
@@ -124,5 +124,5 @@ pub fn private_design(
 ) -> PyResult<SketchSpec> {
     let params = wanted.params(true)?;
     let pilot = pilot.map(|sketch| &sketch.core);
-    SketchSpec::new(compressive::privacy::pilot::design(&columns, &params, pilot).map_err(error::core)?)
+    SketchSpec::new(compressive::design::private::design(&columns, &params, pilot).map_err(error::core)?)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use compressive::task::classify::{self as classes, ClassData, ClassifyParams, Method};
-use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, StartFrom};
+use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, StartFrom};
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -116,7 +116,7 @@ pub fn learn(
     let (moments, _) = sketch.moments()?;
     drop(sketch);
     let learned =
-        py.detach(|| compressive::task::learn(&operator, &moments, &params)).map_err(error::core)?;
+        py.detach(|| compressive::learn::learn(&operator, &moments, &params)).map_err(error::core)?;
     let candidates =
         serde_json::to_string(&learned.candidates).map_err(|e| error::argument(e.to_string()))?;
     Ok(Model::new(learned.model, candidates))

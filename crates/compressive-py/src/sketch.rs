@@ -279,7 +279,7 @@ pub fn read<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
 pub fn compare<'py>(py: Python<'py>, a: &Sketch, b: &Sketch) -> PyResult<Bound<'py, PyDict>> {
     let operator = a.operator()?;
     let (a, b) = (a.copy_core(), b.copy_core());
-    let found = py.detach(|| compressive::compare::compare(&operator, &a, &b)).map_err(error::core)?;
+    let found = py.detach(|| compressive::ask::compare::compare(&operator, &a, &b)).map_err(error::core)?;
     let out = PyDict::new(py);
     out.set_item("distance", found.distance)?;
     out.set_item("distance_expected", found.distance_expected)?;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use compressive::design::LawChoice;
-use compressive::features::{self, Buffer};
+use compressive::features;
+use compressive::features::Buffer;
 use compressive::{Bounds, Feature, FrequencyLaw, SketchOperator, Transform};
 use numpy::PyArray2;
 use pyo3::prelude::*;

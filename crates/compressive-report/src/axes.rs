@@ -4,7 +4,7 @@
 //! units of the mean width within them (Fisher's discriminants, with columns taken as uncorrelated within components).
 
 use compressive::model::{Content, Model};
-use compressive::solve::symmetric_eigen;
+use compressive::symmetric_eigen;
 
 use crate::shapes::{Shapes, dot};
 use crate::words::number;

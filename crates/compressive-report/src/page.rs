@@ -1,9 +1,9 @@
 //! The page: what is needed, worked out once, then one section after the other.
 
+use compressive::ask::explain::{Explanation, explain};
+use compressive::learn::Candidate;
 use compressive::model::{Content, Model};
 use compressive::privacy::AnySketch;
-use compressive::task::Candidate;
-use compressive::task::explain::{Explanation, explain};
 use compressive::{Moments, Result, SketchOperator};
 
 use crate::axes::{Axis, axes, columns};

@@ -1,7 +1,7 @@
 //! A model as ellipsoids: what every picture of a model is drawn from.
 
+use compressive::ask::explain::Explanation;
 use compressive::model::{Content, Covariances, Model, Rule};
-use compressive::task::explain::Explanation;
 
 /// Components with a place, a weight and, where it is known, a width; in the user's units.
 #[derive(Clone, Debug, PartialEq)]

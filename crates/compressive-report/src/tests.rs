@@ -1,7 +1,7 @@
 use compressive::design::{DesignParams, Task, design};
+use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
-use compressive::task::{Components, LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 use compressive_lab::{Rng, generate};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use compressive::SketchOperator;
-use compressive::generate::Generator;
+use compressive::learn::{Candidate, Learned};
+use compressive::model::Generator;
 use compressive::model::{Classifier, Content, Covariances, Model, Rule};
-use compressive::task::{Candidate, Learned};
 
 use crate::words::{count, number, seconds, thousands};
 

@@ -5,11 +5,11 @@
 //! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
 //! - [`features`] gives the features of single rows, packs one-bit features, and estimates kernels from them.
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
-//! - [`compare::compare`] tells whether two sketches come from the same distribution.
+//! - [`ask::compare::compare`] tells whether two sketches come from the same distribution.
 //! - [`privacy`] releases a sketch with differential privacy.
-//! - [`decode`] finds the mixture behind a sketch: [`decode::auto`] for most uses, the published decoders by name, and a statistically efficient
-//!   [`polish`](decode::polish).
-//! - [`generate`] trains generative networks on a sketch.
+//! - [`learn`] finds the model behind a sketch; the published decoders are in [`learn::propose`], and a statistically efficient
+//!   [`polish`](learn::polish) follows them.
+//! - [`learn::generator`] trains generative networks on a sketch.
 //!
 //! ```
 //! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
@@ -35,43 +35,28 @@
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
-pub mod atom;
-pub mod compare;
-mod conv;
-pub mod decode;
-pub mod design;
 mod error;
-mod feature;
-pub mod features;
-mod frequency;
-pub mod generate;
-pub mod landmark;
-mod linear;
-mod lloyd;
-mod math;
-pub mod model;
-mod operator;
-pub mod privacy;
-pub mod query;
-mod random;
-pub mod scale;
+mod num;
 mod sketch;
-pub mod solve;
-mod spec;
-mod special;
-pub mod task;
-mod weiszfeld;
-mod wire;
+
+pub mod ask;
+pub mod density;
+pub mod design;
+pub mod learn;
+pub mod model;
+pub mod privacy;
 
 pub use compressive_kernels::Backend;
-pub use conv::ImageShape;
 pub use error::{Error, Result};
-pub use feature::{Feature, Surrogate};
-pub use frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
-pub use landmark::LandmarkRule;
-pub use operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
+pub use num::solve::symmetric_eigen;
+pub use sketch::conv::ImageShape;
+pub use sketch::feature::{Feature, Surrogate};
+pub use sketch::features;
+pub use sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
+pub use sketch::landmarks::LandmarkRule;
+pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
+pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Source, Transform};
 pub use sketch::{Moments, Sketch};
-pub use spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Source, Transform};
 
 #[doc = include_str!("../../../README.md")]
 #[cfg(doctest)]

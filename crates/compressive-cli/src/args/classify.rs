@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use compressive::Feature;
-use compressive::task::classify::Method;
+use compressive::learn::classify::Method;
 
 use super::{DataArgs, PassArgs, RecipeArgs, SeedArgs};
 

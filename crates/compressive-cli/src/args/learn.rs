@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use super::classify::RuleArgs;
 use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse_positive};

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
+use compressive::learn::LearnParams;
+use compressive::learn::classify::{Choice, ClassData, ClassifyParams, Method, choose, classify};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
-use compressive::task::LearnParams;
-use compressive::task::classify::{Choice, ClassData, ClassifyParams, Method, choose, classify};
 use compressive::{SketchOperator, SketchSpec};
 use compressive_io::{Pilot, write_atomic};
 use serde_json::json;

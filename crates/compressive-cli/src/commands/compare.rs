@@ -1,7 +1,7 @@
 //! `compare`: are two sketches from the same distribution?
 
 use anyhow::{Context, Result};
-use compressive::compare::compare;
+use compressive::ask::compare::compare;
 use serde_json::json;
 
 use super::read_plain_sketch;
@@ -25,7 +25,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 }
 
 /// The comparison in words.
-pub fn describe(c: &compressive::compare::Comparison) -> String {
+pub fn describe(c: &compressive::ask::compare::Comparison) -> String {
     let verdict = if c.p_value < 1e-3 {
         "different distributions"
     } else if c.p_value < 0.05 {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use compressive::compare::compare;
+use compressive::ask::compare::compare;
 use compressive::design::{DesignParams, design};
+use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
-use compressive::task::{Components, LearnParams, learn};
 use compressive::{Sketch, SketchOperator};
 use compressive_io::{
     CellType, Dataset, DriveOptions, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,

@@ -1,7 +1,7 @@
 //! `diagnose`: the sketch, its scale, or the search?
 
 use anyhow::{Context, Result};
-use compressive::task::diagnose::{Diagnosis, Verdict, diagnose};
+use compressive::ask::diagnose::{Diagnosis, Verdict, diagnose};
 
 use super::{read_any_sketch, read_model};
 use crate::args::DiagnoseArgs;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, Learned, StartFrom, learn};
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, Learned, StartFrom, learn};
 use compressive::{Moments, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 

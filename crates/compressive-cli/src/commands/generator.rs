@@ -5,8 +5,9 @@ use std::time::Instant;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::generate::{Activation, Generator, TrainParams, train};
-use compressive::task::{Decoder, Learned};
+use compressive::learn::generator::{TrainParams, train};
+use compressive::learn::{Decoder, Learned};
+use compressive::model::{Activation, Generator};
 use compressive_io::{Cells, ReadOptions};
 use compressive_lab::Rows;
 use compressive_lab::metric::{Reference, median_distance};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use compressive::design::Task;
-use compressive::task::{AUTO_MOST, LearnParams};
+use compressive::learn::{AUTO_MOST, LearnParams};
 use compressive_io::{ReadOptions, write_atomic};
 
 use super::design::{Purpose, note, open, sample};

@@ -1,9 +1,10 @@
 //! A recipe for private releases: from declared bounds, with a look at the rows that is paid for, or none.
 
 use anyhow::{Context, Result, bail};
+use compressive::design::private;
+use compressive::design::scale::ScaleRule;
 use compressive::design::{DesignParams, LawChoice};
-use compressive::privacy::{PrivacyParams, PrivateSketch, pilot, privatize};
-use compressive::scale::ScaleRule;
+use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
 use compressive::{Sketch, SketchSpec};
 use compressive_io::{Dataset, DriveOptions, OsEntropy, sketch_dataset};
 
@@ -34,16 +35,16 @@ pub fn design(
     check_usage(recipe, epsilon);
     let columns = dataset.columns().to_vec();
     if epsilon == 0.0 {
-        return Ok(pilot::design(&columns, params, None)?);
+        return Ok(private::design(&columns, params, None)?);
     }
-    let spec = pilot::pilot_spec(&columns, params)?;
+    let spec = private::pilot_spec(&columns, params)?;
     if look.again && dataset.n_bytes().is_none() {
         bail!(
             "--private {epsilon} reads all rows twice, and a stream can be read once: save it to a file, or take --private 0, which does not look at the rows"
         );
     }
     let seen = look_at(dataset, spec, epsilon, look)?;
-    Ok(pilot::design(&columns, params, Some(&seen))?)
+    Ok(private::design(&columns, params, Some(&seen))?)
 }
 
 /// What was paid, and what comes next.

@@ -1,8 +1,8 @@
 //! `query`: means, shares and histograms of the rows behind a sketch.
 
 use anyhow::{Context, Result};
+use compressive::ask::query::{Answer, Bin, Estimate, Query, QueryParams, Value, answer};
 use compressive::privacy::AnySketch;
-use compressive::query::{Answer, Bin, Estimate, Query, QueryParams, Value, answer};
 use serde_json::json;
 
 use super::read_any_sketch;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
+use compressive::learn::{Candidate, Components, CovarianceKind, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::AnySketch;
-use compressive::task::{Candidate, Components, CovarianceKind, LearnParams, learn};
 use compressive::{Moments, SketchOperator};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 use compressive_report::{Material, page};

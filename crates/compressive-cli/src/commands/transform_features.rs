@@ -1,7 +1,8 @@
 //! `transform SPEC` or `transform SKETCH`: one row per row of the data, with its random features.
 
 use anyhow::{Context, Result, bail};
-use compressive::features::{self, Buffer};
+use compressive::features;
+use compressive::features::Buffer;
 use compressive::{Feature, SketchOperator, SketchSpec};
 use compressive_io::{CellType, Encoded, ReadOptions, Ready, RowChunk, RowMajor, TableFormat};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Fourier against one-bit contributions at what they cost to send: what the experiments `fleet` and `sounds` share.
 
 use compressive::Feature;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;

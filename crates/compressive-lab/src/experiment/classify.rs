@@ -1,7 +1,7 @@
 //! Classification of small tables from one sketch per class: \[Sch21\] table 6.1, and mixtures beside it.
 
 use compressive::design::{DesignParams, Task, design};
-use compressive::task::classify::{ClassifyParams, Method, choose};
+use compressive::learn::classify::{ClassifyParams, Method, choose};
 use compressive::{FrequencyLaw, SketchSpec};
 
 use crate::error::Result;

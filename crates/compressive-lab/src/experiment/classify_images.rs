@@ -1,7 +1,7 @@
 //! Classification of images from one sketch per class: random convolutional features against Fourier features of the pixels, \[Sch21\] table 6.2.
 
 use compressive::design::{DesignParams, LawChoice, Task, design};
-use compressive::task::classify::{ClassifyParams, Method};
+use compressive::learn::classify::{ClassifyParams, Method};
 use compressive::{Feature, FrequencyLaw, SketchOperator, SketchSpec};
 
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! Classes in the plane that no line separates, told apart from one sketch per class, beside the best possible rule.
 
 use compressive::design::{DesignParams, Task, design};
-use compressive::task::Components;
-use compressive::task::classify::{ClassifyParams, Method};
+use compressive::learn::Components;
+use compressive::learn::classify::{ClassifyParams, Method};
 use compressive::{FrequencyLaw, SketchSpec};
 
 use crate::error::Result;

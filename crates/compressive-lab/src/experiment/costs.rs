@@ -2,12 +2,13 @@
 //!
 //! A decoder that ends at a higher cost than the solution has failed for certain. One that ends at a lower cost, far from the solution, has not: the cost itself prefers a wrong answer.
 
-use compressive::atom::{AtomFamily, Gaussian, Shape};
-use compressive::decode::genetic::{GeneticParams, genetic};
-use compressive::decode::{Fit, Problem, Target};
+use compressive::ask::diagnose::diagnose;
+use compressive::density::Target;
+use compressive::density::atom::{AtomFamily, Gaussian, Shape};
+use compressive::density::{Fit, Problem};
 use compressive::design::Task;
+use compressive::learn::propose::genetic::{GeneticParams, genetic};
 use compressive::model::{Content, MODEL_FORMAT, Model};
-use compressive::task::diagnose::diagnose;
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;

@@ -1,7 +1,7 @@
 //! The cost of the centres that decoders find, beside that of the solution, against the size of the sketch: the second part of `decoder-failures`.
 
-use compressive::scale::ScaleRule;
-use compressive::task::Decoder;
+use compressive::design::scale::ScaleRule;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::costs::EQUAL;

@@ -1,7 +1,7 @@
 //! Why compressive k-means fails: the search or the cost, against the size of the sketch.
 
 use compressive::design::DesignParams;
-use compressive::scale::ScaleRule;
+use compressive::design::scale::ScaleRule;
 
 use crate::error::Result;
 use crate::experiment::costs::End;

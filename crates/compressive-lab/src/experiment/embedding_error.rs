@@ -1,6 +1,6 @@
 //! The distance of a learned mixture to the truth in the metric of the sketch, against m and against n.
 
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 use compressive::{FrequencyLaw, Moments, SketchSpec};
 
 use crate::error::Result;

@@ -4,7 +4,7 @@
 //! $\mathrm{LL}^* - \mathrm{LL}$. A model succeeds if $\mathrm{SSE} \le 1.2\,\mathrm{SSE}^*$, or $\mathrm{LL} \ge \mathrm{LL}^*/1.2$.
 
 use compressive::design::Task;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 use compressive::{Feature, FrequencyLaw, SketchSpec};
 
 use crate::em::em_from;

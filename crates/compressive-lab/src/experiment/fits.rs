@@ -1,15 +1,14 @@
 //! From rows to a sketch to a model, as the program does it, with one thread a draw.
 
-use compressive::atom::{AtomFamily, Shape as AtomShape};
-use compressive::decode::clompr::{ClomprParams, cl_ompr};
-use compressive::decode::greedy::Start;
-use compressive::decode::{Fit, Target};
-use compressive::design::{DesignParams, Task, design};
+use compressive::density::Fit;
+use compressive::density::Target;
+use compressive::density::atom::{AtomFamily, Shape as AtomShape};
+use compressive::design::{DesignParams, Task, design, private as private_pilot};
+use compressive::learn::propose::clompr::{ClomprParams, cl_ompr};
+use compressive::learn::propose::greedy::Start;
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
-use compressive::privacy::{
-    Neighbours, PrivacyParams, SeededEntropy, pilot as private_pilot, plan, privatize,
-};
-use compressive::task::{Components, CovarianceKind, Decoder, LearnParams, learn};
+use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
 use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
 
 use crate::error::Result;
@@ -80,8 +79,8 @@ pub(super) fn in_box(values: &[f64], mut spec: SketchSpec) -> Result<Sketched> {
 
 /// The scale that \[KBGP18\] estimates (`EstimMeanSigma`) on a pilot of the rows in their own units.
 pub(super) fn estimated_scale(values: &[f64], dim: usize, seed: u64) -> Result<f64> {
-    let rule = compressive::scale::ScaleRule::MeanSigma;
-    Ok(compressive::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
+    let rule = compressive::design::scale::ScaleRule::MeanSigma;
+    Ok(compressive::design::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
 }
 
 /// The box $[-h, h]^d$, as a user declares it.

@@ -2,7 +2,7 @@
 
 use compressive::Sketch;
 use compressive::design::{DesignParams, Task};
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::bits::{Curves, Values, features};

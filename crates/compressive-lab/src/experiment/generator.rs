@@ -1,8 +1,9 @@
 //! Generative networks from a sketch: how far what they make is from held-out rows.
 
 use compressive::design::{DesignParams, LawChoice, Task};
-use compressive::generate::{Generator, TrainParams, train};
+use compressive::learn::generator::{TrainParams, train};
 use compressive::model::Content;
+use compressive::model::Generator;
 
 use crate::error::Result;
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};

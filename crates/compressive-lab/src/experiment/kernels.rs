@@ -1,8 +1,8 @@
 //! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit is.
 
+use compressive::design::scale::ScaleRule;
 use compressive::design::{DesignParams, LawChoice, Task};
-use compressive::scale::ScaleRule;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 use compressive::{Feature, LandmarkRule};
 
 use crate::error::Result;

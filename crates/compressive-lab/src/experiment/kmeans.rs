@@ -1,7 +1,7 @@
 //! Compressive k-means: share of optimal fits against the size of the sketch, all decoders side by side.
 
 use compressive::design::DesignParams;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clusters::{PROBLEMS, Problem, cell};

@@ -1,7 +1,7 @@
 //! Seconds of compressive k-means against the number of rows, beside Lloyd's algorithm on all of them.
 
 use compressive::design::DesignParams;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clock::{self, THREADS, timed, timed_median};

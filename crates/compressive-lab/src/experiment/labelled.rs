@@ -1,7 +1,7 @@
 //! Tables with a class for each row, their splits, and the errors of classifiers on them.
 
+use compressive::learn::classify::{ClassData, ClassifyParams, classify};
 use compressive::model::Content;
-use compressive::task::classify::{ClassData, ClassifyParams, classify};
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 
 use crate::error::{Error, Result};

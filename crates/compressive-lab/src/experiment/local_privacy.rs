@@ -4,8 +4,8 @@ use std::f64::consts::{FRAC_PI_4, PI};
 
 use compressive::design::DesignParams;
 use compressive::features::{Buffer, packed};
+use compressive::learn::Decoder;
 use compressive::privacy::{LocalResponse, PrivateSketch, SeededEntropy};
-use compressive::task::Decoder;
 use compressive::{Feature, FrequencyLaw, RowsRef, SketchOperator, SketchSpec};
 
 use crate::audit::epsilon_lower_bound;

@@ -1,7 +1,7 @@
 //! Table 3 of the mixture-model paper: the best of fifteen Gaussian kernels against the adapted radius at an estimated scale.
 
 use compressive::FrequencyLaw;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clock::{self, timed};

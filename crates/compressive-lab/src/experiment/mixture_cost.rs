@@ -1,7 +1,7 @@
 //! Seconds and memory of compressive mixture learning against the number of rows, beside expectation-maximisation.
 
 use compressive::design::{DesignParams, Task};
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clock::{self, THREADS, timed, timed_median};

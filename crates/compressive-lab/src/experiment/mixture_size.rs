@@ -1,7 +1,7 @@
 //! Mixtures of 5 and of 20 components against the number of rows: all decoders, and expectation-maximisation on all rows.
 
 use compressive::design::LawChoice;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};

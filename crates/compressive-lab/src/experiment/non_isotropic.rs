@@ -2,7 +2,7 @@
 
 use compressive::FrequencyLaw;
 use compressive::design::LawChoice;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};

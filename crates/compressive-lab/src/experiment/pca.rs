@@ -2,8 +2,8 @@
 
 use compressive::Feature;
 use compressive::design::{DesignParams, Task};
+use compressive::learn::Decoder;
 use compressive::model::{Content, Model};
-use compressive::task::Decoder;
 
 use crate::Rng;
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! The phase transition of compressive mixture learning.
 
 use compressive::design::LawChoice;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};

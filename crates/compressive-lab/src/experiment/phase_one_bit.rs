@@ -2,7 +2,7 @@
 
 use compressive::Feature;
 use compressive::design::DesignParams;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, share};

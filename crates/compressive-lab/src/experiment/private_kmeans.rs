@@ -1,8 +1,8 @@
 //! Private k-means: one private sketch against DP-Lloyd, for three sizes of table and budgets from 0.01 to 10.
 
 use compressive::design::{DesignParams, Task};
+use compressive::learn::Decoder;
 use compressive::privacy::PrivacyParams;
-use compressive::task::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clusters::cell;

@@ -1,8 +1,8 @@
 //! Private mixtures: one private sketch against DP-EM, with a small delta.
 
 use compressive::design::{DesignParams, Task};
+use compressive::learn::Decoder;
 use compressive::privacy::{Neighbours, PrivacyParams};
-use compressive::task::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, median};

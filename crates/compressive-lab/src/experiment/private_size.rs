@@ -2,8 +2,8 @@
 
 use compressive::Feature;
 use compressive::design::{DesignParams, Task};
+use compressive::learn::Decoder;
 use compressive::privacy::{PrivacyParams, SeededEntropy, plan, privatize};
-use compressive::task::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, median};

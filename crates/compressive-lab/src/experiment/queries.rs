@@ -1,8 +1,8 @@
 //! Linear queries from a sketch: whether the truth lies within the error that is stated, and how large that error is.
 
+use compressive::ask::query::{Estimate, Query, QueryParams, Value, answer};
 use compressive::design::{DesignParams, Task};
 use compressive::privacy::PrivacyParams;
-use compressive::query::{Estimate, Query, QueryParams, Value, answer};
 use compressive::{Bounds, Feature};
 
 use crate::error::Result;

@@ -138,7 +138,7 @@ mod tests {
             let question = Question::draw(rows, &mut rng);
             kinds[question.kind()] += 1;
             assert!(
-                compressive::query::Query::parse(&question.text(), &columns).is_ok(),
+                compressive::ask::query::Query::parse(&question.text(), &columns).is_ok(),
                 "{}",
                 question.text()
             );

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use compressive::RowsRef;
 use compressive::design::DesignParams;
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 use compressive_io::{DataSource, Dataset, ReadOptions, RowChunk};
 
 use crate::error::{Error, Result};

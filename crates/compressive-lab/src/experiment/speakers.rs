@@ -1,7 +1,7 @@
 //! Speaker verification with a background model from a sketch: equal error rates against the size of the sketch, on synthetic speakers.
 
 use compressive::design::{DesignParams, Task};
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};

@@ -1,7 +1,7 @@
 //! Seconds of the decoders, measured alone.
 
 use compressive::design::{DesignParams, LawChoice};
-use compressive::task::Decoder;
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::clock::{THREADS, timed};

@@ -1,8 +1,8 @@
 //! Two tasks from one sketch, against its scale: where k-means succeeds and a mixture fails, and the reverse.
 
 use compressive::FrequencyLaw;
-use compressive::scale::{ScaleRule, estimate};
-use compressive::task::Decoder;
+use compressive::design::scale::{ScaleRule, estimate};
+use compressive::learn::Decoder;
 
 use crate::error::Result;
 use crate::experiment::costs::End;

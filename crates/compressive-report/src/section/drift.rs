@@ -1,8 +1,8 @@
 //! Drift over a series of sketches: each against the one before and against the first, and the components' shares.
 
-use compressive::compare::{Comparison, compare};
+use compressive::ask::compare::{Comparison, compare};
+use compressive::ask::explain::explain;
 use compressive::privacy::AnySketch;
-use compressive::task::explain::explain;
 use compressive::{Result, Sketch};
 
 use crate::html::{details, figure, section as part, table};

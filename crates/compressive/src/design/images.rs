@@ -4,13 +4,13 @@
 //! narrower the kernel the better it tells classes apart, and the more frequencies it takes; on digits and Fashion-MNIST 2 to 2.5 and 3 to 3.5 radians classify best.
 //! Cost: one convolution of at most 1000 images.
 
-use crate::conv::{ConvMap, ImageShape};
+use crate::design::scale::{ScaleRule, spread_rows};
 use crate::design::{DesignParams, LawChoice, size_of};
 use crate::error::{Error, Result};
-use crate::frequency::FrequencyLaw;
-use crate::math::{exp, ln};
-use crate::scale::{ScaleRule, spread_rows};
-use crate::spec::{Bounds, SketchSpec, Transform};
+use crate::num::math::{exp, ln};
+use crate::sketch::conv::{ConvMap, ImageShape};
+use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
 /// Frequencies unless the user says otherwise.
 pub(super) const SIZE: usize = 1000;

@@ -3,9 +3,9 @@
 //! A mixture of folded Gaussian radii (\[Sch21\] section 6.2 takes one) of equal weights, at the scales $\sigma_i = \sigma_0 2^{-i}$: from $\sigma_0$, the pilot's root mean square
 //! distance from its centre along one column, down to the scale of its detail, estimated by the rule of the design or given.
 
+use crate::design::scale::{ScaleRule, estimate};
 use crate::error::Result;
-use crate::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
-use crate::scale::{ScaleRule, estimate};
+use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
 
 /// Fewest and most scales. Five reach a sixteenth of the spread.
 const SCALES: (usize, usize) = (4, 7);

@@ -19,11 +19,11 @@ use std::f64::consts::TAU;
 use compressive_kernels::damped_waves;
 
 use crate::error::{Error, Result};
-use crate::feature::Feature;
-use crate::linear::{dot, multiply_transposed};
 use crate::model::{Content, Covariances, MODEL_FORMAT, Model, Predictor, Scores, Wanted};
-use crate::operator::{RowsRef, SketchOperator};
-use crate::spec::SketchSpec;
+use crate::num::linear::{dot, multiply_transposed};
+use crate::sketch::feature::Feature;
+use crate::sketch::operator::{RowsRef, SketchOperator};
+use crate::sketch::spec::SketchSpec;
 
 /// A classifier of K classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

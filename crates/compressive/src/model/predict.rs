@@ -12,9 +12,9 @@
 use std::f64::consts::TAU;
 
 use crate::error::{Error, Result};
-use crate::frequency::cholesky;
 use crate::model::{Content, Covariances, Model};
-use crate::operator::RowsRef;
+use crate::num::linear::cholesky;
+use crate::sketch::operator::RowsRef;
 
 /// Rows per block.
 const LANES: usize = 16;

@@ -3,9 +3,9 @@
 //! Cost per row: k d multiply-adds.
 
 use crate::error::{Error, Result};
-use crate::linear::dot;
 use crate::model::{Content, Model, check_table};
-use crate::operator::RowsRef;
+use crate::num::linear::dot;
+use crate::sketch::operator::RowsRef;
 
 /// Principal components prepared for many rows.
 #[derive(Clone, Debug)]

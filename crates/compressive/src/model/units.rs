@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Covariances;
-use crate::spec::Transform;
+use crate::sketch::spec::Transform;
 
 /// Undoes a spec's transform.
 pub(crate) struct Working {
@@ -39,7 +39,7 @@ impl Working {
         if self.diagonal {
             return (0..u.len()).map(|i| self.centre[i] + self.back[i][i] * u[i]).collect();
         }
-        self.centre.iter().zip(&self.back).map(|(c, row)| c + crate::linear::dot(row, u)).collect()
+        self.centre.iter().zip(&self.back).map(|(c, row)| c + crate::num::linear::dot(row, u)).collect()
     }
 
     /// Covariances (d x d each, row-major) in the user's units; they stay diagonal if `diagonal` and there is no whitening.
@@ -75,7 +75,7 @@ fn congruence(b: &[Vec<f64>], sigma: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut out = vec![vec![0.0; b.len()]; b.len()];
     for i in 0..b.len() {
         for j in 0..=i {
-            out[i][j] = crate::linear::dot(&half[i], &b[j]);
+            out[i][j] = crate::num::linear::dot(&half[i], &b[j]);
             out[j][i] = out[i][j];
         }
     }

@@ -31,7 +31,7 @@
 //! Reference: \[BW18\] Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
 
 use super::sampler::{MAX_SIGMA, Ratio};
-use crate::special::mills_ratio;
+use crate::num::special::mills_ratio;
 use crate::{Error, Result};
 
 /// Smallest standard deviation, in steps of the grid, of [`discrete_gaussian_sigma`].

@@ -7,7 +7,7 @@
 //! Cost: `below(n)` takes fewer than $2 \lceil \log_2 n \rceil$ bits on average. It does not hide its running time: the number of bits
 //! spent depends on the draws, so do not time releases in front of an adversary.
 
-use crate::random::{Purpose, Stream};
+use crate::num::random::{Purpose, Stream};
 use crate::{Error, Result};
 
 /// Tries after which a loop that ends with probability at least 0.3 at each try is given up.

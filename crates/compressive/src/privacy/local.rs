@@ -20,15 +20,15 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::feature::Feature;
-use crate::features::packed_len;
-use crate::math::exp;
+use crate::num::math::exp;
 use crate::privacy::entropy::{Bits, Entropy, MAX_TRIES, broken_source};
 use crate::privacy::private::PrivateSketch;
 use crate::privacy::release::{Mechanism, Release, SpecOrigin};
 use crate::privacy::sensitivity::Neighbours;
 use crate::sketch::Sketch;
-use crate::spec::{SketchSpec, Source};
+use crate::sketch::feature::Feature;
+use crate::sketch::features::packed_len;
+use crate::sketch::spec::{SketchSpec, Source};
 
 /// Most entries of a report.
 pub const MAX_ENTRIES: u32 = 16;
@@ -142,7 +142,7 @@ impl LocalResponse {
         4 * self.entries as usize
     }
 
-    /// Reports of rows of [`packed`](crate::features::packed) bits, both blocks, as one batch: a head of 16 bytes (`CLR1`, r, ε), then for each reading r numbers of 32 bits, twice the entry plus its bit, in the order of the entries.
+    /// Reports of rows of [`packed`](crate::sketch::features::packed) bits, both blocks, as one batch: a head of 16 bytes (`CLR1`, r, ε), then for each reading r numbers of 32 bits, twice the entry plus its bit, in the order of the entries.
     ///
     /// # Errors
     /// [`Error::Shape`] if the bytes are not whole rows, [`Error::Privacy`] if the source of randomness fails.

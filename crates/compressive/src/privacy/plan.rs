@@ -9,10 +9,10 @@
 //! sketches are better for small budgets, which is why the size is chosen here and not by [`default_size`](crate::design::default_size).
 
 use crate::error::{Error, Result};
-use crate::feature::Feature;
-use crate::frequency::FrequencyLaw;
 use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
-use crate::spec::SketchSpec;
+use crate::sketch::feature::Feature;
+use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::spec::SketchSpec;
 
 /// What to expect of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

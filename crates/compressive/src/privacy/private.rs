@@ -7,8 +7,8 @@ use crate::privacy::entropy::{Bits, Entropy};
 use crate::privacy::release::{Mechanism, PrivacyParams, Release};
 use crate::privacy::sampler::{Ratio, discrete_gaussian, discrete_laplace};
 use crate::privacy::sensitivity::Neighbours;
+use crate::sketch::spec::SketchSpec;
 use crate::sketch::{Moments, Sketch};
-use crate::spec::SketchSpec;
 
 /// A sketch that may be published. It merges with those of other holders, and is neither subtracted from nor noised again.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ use crate::privacy::calibrate::{discrete_gaussian_sigma, gaussian_sigma, laplace
 use crate::privacy::sampler::{MAX_SCALE, Ratio};
 use crate::privacy::sensitivity::{Neighbours, Sensitivity};
 use crate::sketch::Sketch;
-use crate::spec::{SketchSpec, Source};
+use crate::sketch::spec::{SketchSpec, Source};
 
 /// What is asked of a private release.
 #[derive(Clone, Debug, PartialEq)]

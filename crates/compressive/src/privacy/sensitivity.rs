@@ -23,10 +23,10 @@ use compressive_kernels::Wave;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::feature::{Feature, interpolate};
-use crate::operator::SketchOperator;
 use crate::sketch::Sketch;
-use crate::spec::SketchSpec;
+use crate::sketch::feature::{Feature, interpolate};
+use crate::sketch::operator::SketchOperator;
+use crate::sketch::spec::SketchSpec;
 
 mod quadratic;
 

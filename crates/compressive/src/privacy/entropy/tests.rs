@@ -1,5 +1,5 @@
 use super::*;
-use crate::special::chi_square_tail;
+use crate::num::special::chi_square_tail;
 
 /// A source that gives one byte for ever.
 struct Constant(u8);

@@ -1,6 +1,6 @@
 use super::*;
-use crate::features::{Buffer, packed};
 use crate::privacy::SeededEntropy;
+use crate::sketch::features::{Buffer, packed};
 use crate::{FrequencyLaw, RowsRef, SketchOperator};
 
 fn spec(size: usize) -> SketchSpec {
@@ -68,7 +68,7 @@ fn an_audit_of_all_outputs_finds_the_claimed_budget_and_no_more() {
 fn sums_of_reports_are_unbiased_and_as_noisy_as_they_say() {
     let operator = spec(20).build().unwrap();
     let row = bits(&operator, &[0.3, -0.7]);
-    let truth = crate::features::unpack(&row, 40).unwrap();
+    let truth = crate::sketch::features::unpack(&row, 40).unwrap();
     let n = 200_000;
     for epsilon in [1.0, 4.0] {
         let response = LocalResponse::new(operator.spec(), epsilon).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::privacy::calibrate::gaussian_sigma;
 use crate::privacy::{SeededEntropy, Sensitivity, SpecOrigin};
-use crate::spec::Source;
+use crate::sketch::spec::Source;
 use crate::{Feature, FrequencyLaw, RowsRef, Scratch, SketchOperator};
 
 fn operator(size: usize, feature: Feature, source: Option<Source>) -> SketchOperator {

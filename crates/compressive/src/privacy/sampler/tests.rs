@@ -5,7 +5,7 @@
 
 use super::super::entropy::{Entropy, SeededEntropy};
 use super::*;
-use crate::special::chi_square_tail;
+use crate::num::special::chi_square_tail;
 
 const ALARM: f64 = 1e-4;
 const DRAWS: usize = 200_000;

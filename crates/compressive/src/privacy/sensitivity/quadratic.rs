@@ -14,10 +14,10 @@
 //!
 //! What the kernel's f32 arithmetic and the rounding to the grid add is bounded entry by entry. The test `no_search_passes_the_quadratic_bounds` looks for rows that pass them.
 
-use crate::linear::{multiply, transposed_multiply};
-use crate::operator::{DataBox, SketchOperator, projection_error};
+use crate::num::linear::{multiply, transposed_multiply};
 use crate::privacy::sensitivity::{Neighbours, Sensitivity};
 use crate::sketch::Sketch;
+use crate::sketch::operator::{DataBox, SketchOperator, projection_error};
 
 /// The bounds of the module's table.
 pub(super) fn sensitivity(operator: &SketchOperator, neighbours: Neighbours) -> Sensitivity {

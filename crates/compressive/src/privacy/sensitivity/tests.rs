@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::{Purpose, Stream};
+use crate::num::random::{Purpose, Stream};
 use crate::{FrequencyLaw, RowsRef, Scratch, SketchOperator, SketchSpec};
 
 fn features() -> Vec<Feature> {

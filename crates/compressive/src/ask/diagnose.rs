@@ -1,0 +1,224 @@
+//! Why a model is not good enough: the sketch, its scale, or the search (\[Sch21\] section 6.3).
+//!
+//! The objective at the model is compared with the objective at a reference: a model known to be good, or the best of a fresh search with other seeds.
+//!
+//! - The reference has a clearly lower objective: the search was stuck. Of a Nystrom sketch that neither explains, the objective is that of its weighted landmarks (file `landmarks.rs`), which is what `auto` then goes by.
+//! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a wrong answer, so the sketch is too small.
+//! - Most $|z_j|$ are at the noise floor (frequencies too high) or near 1 (too low): the scale is wrong.
+
+use serde::Serialize;
+
+use crate::density::Target;
+use crate::error::{Error, Result};
+use crate::learn::laid::{Laid, working_locations};
+use crate::learn::{Components, LearnParams, learn, weighted_landmarks};
+use crate::model::{Content, Model};
+use crate::sketch::Moments;
+use crate::sketch::operator::SketchOperator;
+
+/// What is wrong, if anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing: the model has the lowest objective found and explains the sketch.
+    Good,
+    /// The model has the lowest objective found, but the sketch holds structure that k such components do not explain.
+    TooSimple,
+    /// A lower objective exists.
+    DecoderStuck,
+    /// The objective is lowest at a wrong answer.
+    SketchTooSmall,
+    /// The frequencies are far too high or too low.
+    ScaleWrong,
+}
+
+/// The result of [`diagnose`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// One sentence: what to change.
+    pub advice: String,
+    /// Mean square residual of an entry at the model, relative to sampling noise.
+    pub misfit: f64,
+    /// The same at the reference.
+    pub reference_misfit: f64,
+    /// Whether the reference was given, not searched for.
+    pub reference_given: bool,
+    /// Root mean square distance between the model's locations and the nearest of the reference, in cluster widths.
+    pub distance: f64,
+    /// Mean of $|z_j|$.
+    pub mean_modulus: f64,
+    /// What that mean is for rows without any structure: the sampling noise.
+    pub noise_modulus: f64,
+}
+
+/// Objective above the reference's by this factor: stuck.
+const STUCK: f64 = 1.02;
+/// Locations this many cluster widths from the reference's: another answer.
+const FAR: f64 = 0.5;
+/// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
+const MODULUS: (f64, f64) = (0.02, 0.95);
+/// Misfit above which the model leaves structure unexplained.
+const UNEXPLAINED: f64 = 1.5;
+
+/// Compares a model with a reference under a sketch; without a reference, with a fresh search of four restarts on `threads` threads.
+pub fn diagnose(
+    operator: &SketchOperator,
+    moments: &Moments,
+    model: &Model,
+    reference: Option<&Model>,
+    threads: usize,
+) -> Result<Diagnosis> {
+    for model in [Some(model), reference].into_iter().flatten() {
+        if let Some(problem) = undiagnosed(&model.content) {
+            return Err(Error::Task { field: "model", problem: problem.into() });
+        }
+    }
+    let target = Target::new(operator, moments)?;
+    let fresh = match reference {
+        Some(_) => None,
+        None => Some(search(operator, moments, model, threads)?),
+    };
+    let other = reference.or(fresh.as_ref()).unwrap_or(model);
+    let ours = objective(operator, &target, model)?;
+    let theirs = objective(operator, &target, other)?;
+    let modulus = target.re.iter().zip(&target.im).map(|(a, b)| a.hypot(*b));
+    let mean_modulus = modulus.sum::<f64>() / target.size() as f64;
+    let mut diagnosis = Diagnosis {
+        verdict: Verdict::Good,
+        advice: String::new(),
+        misfit: ours.misfit,
+        reference_misfit: theirs.misfit,
+        reference_given: reference.is_some(),
+        distance: distance(operator, model, other) / ours.variance.sqrt().max(1e-12),
+        mean_modulus,
+        // Mean of a Rayleigh variable.
+        noise_modulus: (target.noise * std::f64::consts::FRAC_PI_2).sqrt(),
+    };
+    let by_landmarks = weighted_landmarks::is_worse(&target, &ours.laid, &theirs.laid, theirs.misfit);
+    let is_worse = by_landmarks.unwrap_or(ours.misfit > STUCK * theirs.misfit);
+    diagnosis.verdict = verdict(&diagnosis, is_worse);
+    diagnosis.advice = advice(&diagnosis, &target, model);
+    Ok(diagnosis)
+}
+
+/// Why a kind of model is not diagnosed, and what to do instead.
+fn undiagnosed(content: &Content) -> Option<&'static str> {
+    match content {
+        Content::Generator(_) => Some(
+            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others",
+        ),
+        Content::Classify(_) => Some(
+            "a classifier comes from several sketches; `compressive score MODEL DATA --labels COLUMN` measures it on rows",
+        ),
+        Content::Pca { .. } => Some(
+            "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact",
+        ),
+        Content::Stable { .. } => Some(
+            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
+        ),
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => None,
+    }
+}
+
+fn verdict(d: &Diagnosis, is_worse: bool) -> Verdict {
+    if d.mean_modulus < MODULUS.0.max(2.0 * d.noise_modulus) || d.mean_modulus > MODULUS.1 {
+        return Verdict::ScaleWrong;
+    }
+    // Differences below the noise of the objective itself are none.
+    if is_worse && d.misfit > UNEXPLAINED {
+        return Verdict::DecoderStuck;
+    }
+    if d.reference_given && d.distance > FAR {
+        return Verdict::SketchTooSmall;
+    }
+    if d.misfit > UNEXPLAINED { Verdict::TooSimple } else { Verdict::Good }
+}
+
+fn advice(d: &Diagnosis, target: &Target, model: &Model) -> String {
+    let size = target.size();
+    match d.verdict {
+        Verdict::Good => "the model explains the sketch to within its sampling noise; nothing to change".into(),
+        Verdict::TooSimple => format!(
+            "no better model of {} such components was found, yet the squared residual is {:.1} times the sampling noise: \
+             try a larger -k, or --covariance full, if the data should be described more closely",
+            model.k, d.misfit
+        ),
+        Verdict::DecoderStuck => {
+            "a lower objective exists: fit again with --decoder auto, more --restarts or another --seed".into()
+        }
+        Verdict::SketchTooSmall => format!(
+            "the objective is lowest away from the true answer: sketch again with a larger --size (now {size}, try {})",
+            2 * size
+        ),
+        Verdict::ScaleWrong if target.points.kernel().is_some() => format!(
+            "the mean kernel value is {:.2}, so the kernel is too {} for the rows: sketch again with a {} --scale, or let the program choose it",
+            d.mean_modulus,
+            if d.mean_modulus > 0.5 { "wide" } else { "narrow" },
+            if d.mean_modulus > 0.5 { "smaller" } else { "larger" },
+        ),
+        Verdict::ScaleWrong if d.mean_modulus > 0.5 => {
+            "the frequencies are too low to tell the rows apart: sketch again with a smaller --scale, or let the program choose it".into()
+        }
+        Verdict::ScaleWrong => {
+            "the frequencies are too high, the sketch is noise: sketch again with a larger --scale, or let the program choose it".into()
+        }
+    }
+}
+
+/// The best of a fresh search for a model of the same kind.
+fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: usize) -> Result<Model> {
+    use crate::design::Task;
+    use crate::learn::CovarianceKind;
+    let (task, covariance) = match &model.content {
+        Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
+        Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
+            (Task::Gmm, CovarianceKind::Full)
+        }
+        Content::Gmm { .. } => (Task::Gmm, CovarianceKind::Diag),
+        _ => (Task::Kmeans, CovarianceKind::Diag),
+    };
+    let k = Components::Exactly(model.k);
+    let params = LearnParams {
+        task,
+        covariance,
+        k,
+        restarts: Some(4),
+        seed: 1_000_003,
+        threads,
+        ..LearnParams::default()
+    };
+    Ok(learn(operator, moments, &params)?.model)
+}
+
+/// A model under a sketch.
+struct Objective {
+    /// The objective relative to what a right model leaves.
+    misfit: f64,
+    /// Mean variance of the components, in working units.
+    variance: f64,
+    laid: Laid,
+}
+
+/// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the clusters are fitted at the given centres.
+fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<Objective> {
+    let laid = Laid::new(operator, target, model)?;
+    let d = target.dim();
+    let trace = |sigma: &Vec<f64>| (0..d).map(|i| sigma[i * d + i]).sum::<f64>() / d as f64;
+    let variance = laid.covariances().iter().map(trace).sum::<f64>() / model.k as f64;
+    Ok(Objective { misfit: laid.misfit(), variance, laid })
+}
+
+/// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per working coordinate.
+fn distance(operator: &SketchOperator, a: &Model, b: &Model) -> f64 {
+    let (a, b) = (working_locations(operator, a), working_locations(operator, b));
+    let one_way = |a: &[Vec<f64>], b: &[Vec<f64>]| {
+        let nearest = |x: &Vec<f64>| {
+            let square = |y: &Vec<f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+            b.iter().map(square).fold(f64::INFINITY, f64::min)
+        };
+        (a.iter().map(nearest).sum::<f64>() / a.len().max(1) as f64).sqrt()
+    };
+    one_way(&a, &b).max(one_way(&b, &a))
+}

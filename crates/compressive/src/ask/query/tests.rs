@@ -1,0 +1,228 @@
+use super::*;
+use crate::num::random::{Purpose, Stream};
+use crate::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+
+fn names(all: &[&str]) -> Vec<String> {
+    all.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn parse(text: &str) -> Result<Query> {
+    Query::parse(text, &names(&["x", "y", "odd name"]))
+}
+
+/// What a query of one linear part is at a row.
+fn at(text: &str, row: &[f64]) -> f64 {
+    let query = parse(text).unwrap();
+    query.linears[0].at(row, &[0.0])
+}
+
+#[test]
+fn expressions_follow_the_usual_precedence() {
+    let row = [3.0, -2.0, 5.0];
+    for (text, value) in [
+        ("mean(1 + 2 * x)", 7.0),
+        ("mean(-x^2)", -9.0),
+        ("mean(2^3^2)", 512.0),
+        ("mean((1 + 2) * x)", 9.0),
+        ("mean(x - 1 - 1)", 1.0),
+        ("mean(12 / x / 2)", 2.0),
+        ("mean(y^3)", -8.0),
+        ("mean(abs(y) + exp(0) + log(1) + sqrt(4))", 5.0),
+        ("mean(`odd name` * 1.5e1)", 75.0),
+        ("share(x < 3)", 0.0),
+        ("share(x <= 3)", 1.0),
+        ("share(1 < x <= 3)", 1.0),
+        ("share(x > 5 or y < 0 and x >= 3)", 1.0),
+        ("share(not x > 2)", 0.0),
+        ("share(not not x > 2)", 1.0),
+        ("mean((x > 2) * y)", -2.0),
+    ] {
+        assert_eq!(at(text, &row), value, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_are_shown_with_their_place_and_a_remedy() {
+    for (text, place, words) in [
+        ("mean(z)", 5, "there is no column `z`; the sketch has x, y, odd name"),
+        ("mean(x", 6, "expected `)`, found the end"),
+        ("x + 1", 0, "mean(x)"),
+        ("3", 0, "no aggregate"),
+        ("mean(mean(x))", 5, "inside another aggregate"),
+        ("share(x)", 6, "needs a condition"),
+        ("share(x == 3)", 8, "equality"),
+        ("mean(x) < 3", 8, "belongs inside"),
+        ("mean(x) mean(y)", 8, "does not belong here"),
+        ("median(x)", 0, "no function `median`"),
+        ("quantile(x, 2)", 12, "between 0 and 1"),
+        ("quantile(x)", 10, "expected `,`"),
+        ("histogram(x)", 12, "histogram(x, bins)"),
+        ("histogram(x, 0)", 13, "whole number from 1"),
+        ("histogram(x, 5, 1, 10)", 13, "is empty"),
+        ("1 + histogram(x, 5)", 4, "of its own"),
+        ("mean(x % 2)", 7, "means nothing"),
+        ("mean(`x)", 5, "not closed"),
+        ("mean(1e999)", 5, "not a number"),
+        ("", 0, "found the end"),
+        ("cov(x)", 5, "expected `,`"),
+    ] {
+        match parse(text) {
+            Err(Error::Query { at, problem, .. }) => {
+                assert!(at == place && problem.contains(words), "{text}: {at}, {problem}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    let deep = format!("mean({}x{})", "(".repeat(5000), ")".repeat(4000));
+    assert!(parse(&deep).unwrap_err().to_string().contains("brackets"), "no overflow of the stack");
+    assert!(parse(&format!("mean({})", "2^".repeat(4000))).is_err());
+    let shown = parse("mean(z)").unwrap_err().to_string();
+    assert!(shown.ends_with("\n  mean(z)\n       ^"), "{shown}");
+}
+
+/// Rows of two clusters, their sketch, and its operator.
+fn sketched(n: usize, feature: crate::Feature) -> (Vec<f64>, SketchOperator, Moments) {
+    let mut stream = Stream::new(11, Purpose::PilotMixture, 77);
+    let mut rows = Vec::new();
+    for i in 0..n {
+        let centre = if i % 3 == 0 { [4.0, -1.0] } else { [-2.0, 1.0] };
+        rows.extend([centre[0] + stream.normal(), centre[1] + 0.5 * stream.normal()]);
+    }
+    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 150);
+    spec.dither = feature != crate::Feature::Fourier;
+    spec.feature = feature;
+    spec.bounds = Some(crate::Bounds { low: vec![-6.5, -3.5], high: vec![8.5, 3.5] });
+    let operator = spec.build().unwrap();
+    let mut sketch = Sketch::empty(&operator);
+    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let moments = sketch.moments().unwrap();
+    (rows, operator, moments)
+}
+
+fn numbers(
+    operator: &SketchOperator,
+    moments: &Moments,
+    texts: &[&str],
+    params: &QueryParams,
+) -> Vec<Estimate> {
+    let queries: Vec<Query> =
+        texts.iter().map(|t| Query::parse(t, &operator.spec().columns).unwrap()).collect();
+    let answers = answer(operator, moments, &queries, params).unwrap();
+    let number = |a: &Answer| match &a.value {
+        Value::Number(estimate) => *estimate,
+        Value::Histogram { .. } => panic!("a number"),
+    };
+    answers.iter().map(number).collect()
+}
+
+#[test]
+fn answers_agree_with_the_rows_within_their_errors() {
+    let (rows, operator, moments) = sketched(30_000, crate::Feature::Fourier);
+    let mean = |f: &dyn Fn(&[f64]) -> f64| rows.chunks_exact(2).map(f).sum::<f64>() / 30_000.0;
+    let (mx, my) = (mean(&|r| r[0]), mean(&|r| r[1]));
+    let vx = mean(&|r| (r[0] - mx).powi(2));
+    let vy = mean(&|r| (r[1] - my).powi(2));
+    let cov = mean(&|r| (r[0] - mx) * (r[1] - my));
+    let share = mean(&|r| f64::from(u8::from(r[0] > 1.0 && r[1] < 0.0)));
+    let mut xs: Vec<f64> = rows.chunks_exact(2).map(|r| r[0]).collect();
+    xs.sort_by(f64::total_cmp);
+    let asked = [
+        ("mean(x)", mx, 0.01),
+        ("mean(x^2)", mean(&|r| r[0] * r[0]), 0.02),
+        ("sum(x * y)", mean(&|r| r[0] * r[1]) * 30_000.0, 600.0),
+        ("var(x)", vx, 0.05),
+        ("std(x)", vx.sqrt(), 0.02),
+        ("cov(x, y)", cov, 0.02),
+        ("corr(x, y)", cov / (vx * vy).sqrt(), 0.01),
+        ("share(x > 1 and y < 0)", share, 0.01),
+        ("count(x > 1 and y < 0)", share * 30_000.0, 300.0),
+        ("mean(x * y) / mean(y)", mean(&|r| r[0] * r[1]) / my, 0.1),
+        ("quantile(x, 0.9)", xs[27_000], 0.05),
+        ("count()", 30_000.0, 0.0),
+    ];
+    let texts: Vec<&str> = asked.iter().map(|(text, ..)| *text).collect();
+    let found = numbers(&operator, &moments, &texts, &QueryParams::default());
+    for ((text, truth, tolerance), e) in asked.iter().zip(&found) {
+        // Three standard errors: one in 400 answers would be outside by chance.
+        let error = (e.value - truth).abs();
+        assert!(error <= 3.0 * e.standard_error + 1e-9, "{text}: {} for {truth}, {e:?}", e.value);
+        assert!(
+            error <= *tolerance && e.low <= e.value && e.value <= e.high,
+            "{text}: {} for {truth}",
+            e.value
+        );
+    }
+    let threads = QueryParams { threads: 3, ..QueryParams::default() };
+    assert_eq!(
+        numbers(&operator, &moments, &texts[..3], &threads),
+        found_again(&operator, &moments, &texts[..3])
+    );
+}
+
+fn found_again(operator: &SketchOperator, moments: &Moments, texts: &[&str]) -> Vec<Estimate> {
+    numbers(operator, moments, texts, &QueryParams::default())
+}
+
+/// Rows of three columns: clusters, skewed, uniform or with heavy tails.
+fn rows_of(kind: usize, n: usize, stream: &mut Stream) -> Vec<f64> {
+    let mut rows = Vec::new();
+    for i in 0..n {
+        let shift = if i % 4 == 0 { 3.0 } else { -1.0 };
+        let common = (stream.uniform() / stream.uniform()).ln();
+        rows.extend((0..3).map(|c| match kind {
+            0 => shift * f64::from(c) + stream.normal(),
+            1 => -stream.uniform().ln() + 0.5 * shift,
+            3 => (stream.uniform() / stream.uniform()).ln() + f64::from(c) * 0.3 * common,
+            _ => 4.0 * stream.uniform(),
+        }));
+    }
+    rows
+}
+
+#[test]
+fn most_random_queries_have_their_truth_inside_the_interval() {
+    const N: usize = 20_000;
+    let (mut inside, mut asked, mut widths) = (0, 0, Vec::new());
+    for kind in 0..4 {
+        let mut stream = Stream::new(5, Purpose::PilotMixture, 700 + kind as u64);
+        let rows = rows_of(kind, N, &mut stream);
+        let columns = names(&["a", "b", "c"]);
+        let operator =
+            crate::design::design(&rows[..15_000], &columns, &crate::design::DesignParams::default());
+        let operator = operator.unwrap().build().unwrap();
+        let mut sketch = Sketch::empty(&operator);
+        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+        let mut texts = Vec::new();
+        let mut truths = Vec::new();
+        for _ in 0..40 {
+            let c = stream.below(3);
+            let (x, y) = (&columns[c], &columns[(c + 1) % 3]);
+            let (t, u) = (rows[3 * stream.below(N) + c], rows[3 * stream.below(N) + (c + 1) % 3]);
+            let mean = |f: &dyn Fn(&[f64]) -> f64| rows.chunks_exact(3).map(f).sum::<f64>() / N as f64;
+            let is = |holds: bool| f64::from(u8::from(holds));
+            let (a, b) = (c, (c + 1) % 3);
+            let (text, truth) = match stream.below(4) {
+                0 => (format!("share({x} <= {t})"), mean(&|r| is(r[a] <= t))),
+                1 => (format!("share({x} <= {t} and {y} > {u})"), mean(&|r| is(r[a] <= t && r[b] > u))),
+                2 => (format!("mean({x}^2)"), mean(&|r| r[a] * r[a])),
+                _ => (format!("mean({x} * {y})"), mean(&|r| r[a] * r[b])),
+            };
+            texts.push(text);
+            truths.push(truth);
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let found = numbers(&operator, &sketch.moments().unwrap(), &texts, &QueryParams::default());
+        for (i, e) in found.iter().enumerate() {
+            asked += 1;
+            inside += usize::from(e.low <= truths[i] && truths[i] <= e.high);
+            if texts[i].starts_with("share") {
+                widths.push(e.high - e.low);
+            }
+        }
+    }
+    widths.sort_by(f64::total_cmp);
+    let median = widths[widths.len() / 2];
+    // Of 160 with a chance of 0.05 each, more than 12 are outside in 6% of runs; the seeds are fixed.
+    assert!(asked - inside <= 12, "{inside} of {asked}");
+    assert!(median < 0.1, "intervals of {median} say nothing");
+}

@@ -1,0 +1,15 @@
+//! What a sketch says of the distribution behind it: atoms and what they would sum to, the sketch as a target for
+//! mixtures of them, the weights that match it, and the noise that a right mixture leaves.
+
+pub mod atom;
+pub(crate) mod fit;
+mod kernel_noise;
+pub(crate) mod metric;
+pub(crate) mod noise;
+pub(crate) mod quadrature;
+pub(crate) mod quadrature_em;
+pub(crate) mod target;
+
+pub use fit::{Fit, Problem};
+pub use metric::Metric;
+pub use target::Target;

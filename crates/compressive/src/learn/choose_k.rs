@@ -1,0 +1,97 @@
+//! How many components: the fewest that explain the sketch.
+//!
+//! The mean square residual of an entry relative to its sampling noise (the *misfit*) is near 1 once the model explains the sketch, and far above while
+//! a component is missing. From `low` upwards:
+//!
+//! 1. the first k whose misfit is below $1 + 4\sqrt{2/n}$ for n entries is taken (two more are tried, for the table);
+//! 2. if none is, the data are no such mixture, and k is where the curve of $\ln$ misfit bends most.
+//!
+//! Cost: one decoding for each k tried.
+
+use serde::Serialize;
+
+use crate::density::Target;
+use crate::error::{Error, Result};
+use crate::learn::Decoded;
+
+/// The objective for one number of components.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Number of components.
+    pub k: usize,
+    /// The objective $\lVert z - \sum_l \alpha_l a(\theta_l)\rVert^2$.
+    pub cost: f64,
+    /// Mean square residual of an entry relative to its sampling noise.
+    pub misfit: f64,
+    /// $\chi^2$ of the polished mixture, if it was polished.
+    pub chi_square: Option<f64>,
+    /// What $\chi^2$ is near if the model is right.
+    pub degrees: Option<f64>,
+}
+
+impl Candidate {
+    pub(super) fn of(k: usize, decoded: &Decoded) -> Candidate {
+        Candidate {
+            k,
+            cost: decoded.info.cost,
+            misfit: decoded.misfit,
+            chi_square: decoded.chi_square.map(|(value, _)| value),
+            degrees: decoded.chi_square.map(|(_, degrees)| degrees),
+        }
+    }
+}
+
+/// Decodes for the numbers of components from `low` to `high` and chooses one.
+pub(super) fn choose(
+    target: &Target,
+    low: usize,
+    high: usize,
+    decode: &mut dyn FnMut(usize) -> Result<Decoded>,
+) -> Result<(Decoded, Vec<Candidate>)> {
+    if low == 0 || high < low {
+        return Err(Error::Task {
+            field: "k",
+            problem: format!("the range {low} to {high} is empty; give LOW:HIGH with 1 <= LOW <= HIGH"),
+        });
+    }
+    let enough = 1.0 + 4.0 * (2.0 / target.entries() as f64).sqrt();
+    let mut all: Vec<(Candidate, Decoded)> = Vec::new();
+    let mut first = None;
+    for k in low..=high {
+        let decoded = match decode(k) {
+            Err(Error::Task { .. }) if k > low => break,
+            other => other?,
+        };
+        let candidate = Candidate::of(k, &decoded);
+        if first.is_none() && candidate.misfit <= enough {
+            first = Some(all.len());
+        }
+        all.push((candidate, decoded));
+        if first.is_some_and(|f| all.len() >= f + 3) {
+            break;
+        }
+    }
+    let misfits: Vec<f64> = all.iter().map(|(c, _)| c.misfit).collect();
+    let chosen = first.unwrap_or_else(|| bend(&misfits));
+    let candidates = all.iter().map(|(c, _)| c.clone()).collect();
+    Ok((all.swap_remove(chosen).1, candidates))
+}
+
+/// Where the logarithm falls fast before and slowly after; the last entry if there are fewer than three.
+fn bend(misfits: &[f64]) -> usize {
+    let logs: Vec<f64> = misfits.iter().map(|m| m.max(1e-300).ln()).collect();
+    let bends = (1..logs.len().saturating_sub(1)).map(|i| (i, logs[i - 1] - 2.0 * logs[i] + logs[i + 1]));
+    bends.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(logs.len() - 1, |(i, _)| i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bend;
+
+    #[test]
+    fn the_bend_is_where_the_fall_slows_most() {
+        assert_eq!(bend(&[1000.0, 300.0, 100.0, 5.0, 4.0, 3.5]), 3);
+        assert_eq!(bend(&[10.0, 1.0]), 1);
+        assert_eq!(bend(&[10.0]), 0);
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+use crate::design::{DesignParams, Scaling, design};
+use crate::num::random::{Purpose, Stream};
+use crate::sketch::operator::{RowsRef, Scratch};
+use crate::{Feature, Sketch};
+
+/// Rows with columns of different size and mean, of which one combination has most of the variance.
+fn rows(n: usize) -> Vec<f64> {
+    let mut stream = Stream::new(8, Purpose::Decode, 3);
+    (0..n)
+        .flat_map(|_| {
+            let (long, short) = (5.0 * stream.normal(), stream.normal());
+            let rest = [0.2 * stream.normal(), 0.2 * stream.normal(), 0.2 * stream.normal()];
+            [100.0 + 0.6 * long + rest[0], -7.0 + 0.8 * long + rest[1], short + rest[2]]
+        })
+        .collect()
+}
+
+fn sketched(rows: &[f64], scaling: Scaling) -> (SketchOperator, Moments) {
+    let columns = ["a", "b", "c"].map(String::from);
+    let params = DesignParams {
+        task: Task::Pca,
+        k: 2,
+        scaling,
+        feature: Feature::Quadratic { complex: false },
+        ..DesignParams::default()
+    };
+    let operator = design(rows, &columns, &params).unwrap().build().unwrap();
+    let mut sketch = Sketch::empty(&operator);
+    operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let moments = sketch.moments().unwrap();
+    (operator, moments)
+}
+
+fn params(k: usize) -> LearnParams {
+    LearnParams { task: Task::Pca, k: Components::Exactly(k), ..LearnParams::default() }
+}
+
+#[test]
+fn mean_components_and_variances_are_told_in_the_users_units() {
+    let rows = rows(4000);
+    let (operator, moments) = sketched(&rows, Scaling::Auto);
+    // 24 directions for 6 unknowns: every decoder finds the covariance itself.
+    for decoder in [Decoder::Auto, Decoder::Psd, Decoder::Nuclear] {
+        let model = learn(&operator, &moments, &LearnParams { decoder, ..params(2) }).unwrap().model;
+        let Content::Pca { mean, components, explained_variance, total_variance, scale, .. } = &model.content
+        else {
+            panic!("principal components")
+        };
+        let exact: Vec<f64> = (0..3).map(|c| rows.iter().skip(c).step_by(3).sum::<f64>() / 4000.0).collect();
+        assert!(mean.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-4), "{mean:?} {exact:?}");
+        assert!(scale.is_none());
+        let first = &components[0];
+        assert!((first[0] - 0.6).abs() < 0.01 && (first[1] - 0.8).abs() < 0.01, "{first:?}");
+        assert!((components[1][2] - 1.0).abs() < 0.01, "{components:?}");
+        let square =
+            |c: usize| rows.iter().skip(c).step_by(3).map(|x| (x - exact[c]).powi(2)).sum::<f64>() / 4000.0;
+        let total = square(0) + square(1) + square(2);
+        let tolerance = if decoder == Decoder::Nuclear { 0.01 } else { 1e-3 };
+        assert!((total_variance / total - 1.0).abs() < tolerance, "{decoder:?}: {total_variance} {total}");
+        // What the model says is explained is what is explained.
+        let (all, left) = model.projector().unwrap().errors(RowsRef::F64(&rows)).unwrap();
+        let explained: f64 = explained_variance.iter().sum();
+        assert!((all / 4000.0 / total - 1.0).abs() < 1e-6);
+        assert!(((all - left) / 4000.0 / explained - 1.0).abs() < tolerance, "{decoder:?}: {explained}");
+    }
+}
+
+#[test]
+fn columns_scaled_one_by_one_give_components_in_their_units() {
+    let rows = rows(4000);
+    let (operator, moments) = sketched(&rows, Scaling::Columns);
+    let model = learn(&operator, &moments, &params(2)).unwrap().model;
+    let Content::Pca { components, scale: Some(scale), total_variance, .. } = &model.content else {
+        panic!("components with a scale: {:?}", model.content)
+    };
+    assert_eq!(scale, &operator.spec().transform.spread);
+    // Standardised, the two long columns weigh the same, and the total is near the number of columns.
+    assert!((components[0][0] - components[0][1]).abs() < 0.02, "{components:?}");
+    assert!((total_variance - 3.0).abs() < 0.2, "{total_variance}");
+}
+
+#[test]
+fn what_cannot_be_learned_is_refused_with_the_remedy() {
+    let rows = rows(100);
+    let (operator, moments) = sketched(&rows, Scaling::Auto);
+    let refused = |params: &LearnParams| learn(&operator, &moments, params).unwrap_err().to_string();
+    assert!(refused(&params(4)).contains("ask for 1 to 3"));
+    let between = LearnParams { k: Components::Between(1, 3), ..params(1) };
+    assert!(refused(&between).contains("ask for 3"));
+    let wrong = LearnParams { decoder: Decoder::ClOmpr, ..params(1) };
+    assert!(refused(&wrong).contains("factorised, psd and nuclear"));
+    let kmeans = LearnParams { task: Task::Kmeans, ..params(2) };
+    let message = crate::learn::learn(&operator, &moments, &kmeans).unwrap_err().to_string();
+    assert!(message.contains("--task kmeans"), "{message}");
+    let mut fourier = operator.spec().clone();
+    fourier.feature = Feature::Fourier;
+    let message = learn(&fourier.build().unwrap(), &moments, &params(2)).unwrap_err().to_string();
+    assert!(message.contains("`fourier`") && message.contains("--task pca"), "{message}");
+    let mut small = operator.spec().clone();
+    small.size = 4;
+    let few = Moments { mean: moments.mean[..8].to_vec(), ..moments.clone() };
+    let message = learn(&small.build().unwrap(), &few, &params(2)).unwrap_err().to_string();
+    assert!(message.contains("at least 6 directions, and this one has 4"), "{message}");
+    let equal = Moments { mean: vec![0.0; moments.mean.len()], ..moments.clone() };
+    assert!(learn(&operator, &equal, &params(1)).unwrap_err().to_string().contains("no variance"));
+    let gmm = LearnParams { decoder: Decoder::Psd, task: Task::Gmm, ..params(2) };
+    assert!(crate::learn::learn(&operator, &moments, &gmm).is_err());
+}

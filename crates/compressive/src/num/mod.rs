@@ -1,0 +1,11 @@
+//! Numbers: linear algebra, solvers, random streams, clusters of rows in memory. Nothing here knows of sketches.
+
+pub(crate) mod linear;
+pub(crate) mod lloyd;
+pub(crate) mod math;
+pub(crate) mod packed;
+pub(crate) mod parallel;
+pub(crate) mod random;
+pub(crate) mod solve;
+pub(crate) mod special;
+pub(crate) mod weiszfeld;

@@ -1,0 +1,73 @@
+//! The features of single rows, on the grid of the sums: what [`SketchOperator::accumulate`] adds, row by row.
+
+use compressive_kernels::{phases, quantize};
+
+use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator, table_grid};
+use crate::error::{Error, Result};
+use crate::sketch::feature::Feature;
+
+impl SketchOperator {
+    /// Number of rows in a slice of values, which must be whole rows.
+    pub(super) fn count_rows(&self, rows: RowsRef<'_>) -> Result<usize> {
+        let (found, expected) = (rows.len() % self.dim(), self.dim());
+        if found != 0 {
+            return Err(Error::Shape { what: "values in the last row", found, expected });
+        }
+        Ok(rows.len() / expected)
+    }
+
+    /// Fails with the first value that is NaN or infinite.
+    pub(super) fn check_finite(&self, rows: RowsRef<'_>) -> Result<()> {
+        let dim = self.dim();
+        match rows.first_not_finite() {
+            Some(i) => Err(Error::NotFinite { row: i / dim, column: i % dim, value: rows.get(i) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Features of each row in units of 2^-24, row-major `[n][sketch_len]`, into `out`, which is emptied first.
+    ///
+    /// Their column sums are exactly the sums of a sketch of these rows, for every feature. Cost: that of
+    /// [`accumulate`](SketchOperator::accumulate), and n `sketch_len` integers of memory.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite; `out` is then left as it was.
+    pub fn quantize(&self, rows: RowsRef<'_>, out: &mut Vec<i32>, scratch: &mut Scratch) -> Result<()> {
+        let n_rows = self.count_rows(rows)?;
+        self.check_finite(rows)?;
+        let (len, block) = (self.sketch_len(), (BLOCK_VALUES / self.dim()).max(64));
+        out.clear();
+        out.resize(n_rows * len, 0);
+        for (i, out) in out.chunks_mut(block * len).enumerate() {
+            self.to_working(rows, i * block..i * block + out.len() / len, scratch);
+            self.quantize_working(out, scratch);
+        }
+        Ok(())
+    }
+
+    /// Features of the rows in `scratch.working`.
+    fn quantize_working(&self, out: &mut [i32], scratch: &mut Scratch) {
+        let Scratch { working, extended, phases: turns, folded, kernel, .. } = scratch;
+        let working = self.kernel_input(working, extended);
+        let (backend, p, m) = (self.backend, &self.projection, self.spec.size);
+        if self.spec.feature.parts() == 2 {
+            return folded.quantize(backend, p, working, out, kernel);
+        }
+        match (self.wave(), &self.spec.feature) {
+            (Some(wave), _) => quantize(backend, p, wave, working, out, kernel),
+            (None, Feature::Periodic { table }) => {
+                turns.resize(out.len() / 2, 0.0);
+                phases(backend, p, working, turns, kernel);
+                for (row, turns) in out.chunks_exact_mut(2 * m).zip(turns.chunks_exact(m)) {
+                    let (first, second) = row.split_at_mut(m);
+                    for ((a, b), &t) in first.iter_mut().zip(second).zip(turns) {
+                        let r = f64::from(t - t.floor());
+                        // Values of a table lie in [-1, 1]: at most 2^24.
+                        (*a, *b) = (table_grid(table, r) as i32, table_grid(table, r + 0.75) as i32);
+                    }
+                }
+            }
+            (None, _) => unreachable!("only tables have no wave"),
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! The recipe of a sketch: small plain data from which the operator is rebuilt bit for bit.
+//!
+//! A row $x$ becomes $u = W\,\mathrm{diag}(s)^{-1}(x - c)$ (the *working coordinates*; W optional), its phases are
+//! $\omega_j^\top u + \xi_j$, and the sketch sums the feature of each phase.
+//!
+//! Two sketches may be added only if their specs are equal, which their **fingerprints** tell: the first 32 hexadecimal digits of the SHA-256 of the canonical
+//! JSON (fields in the order of this struct, no white space, numbers in their shortest exact form).
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::sketch::conv::ImageShape;
+use crate::sketch::feature::Feature;
+use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::landmarks::LandmarkRule;
+use crate::sketch::operator::SketchOperator;
+
+/// The newest spec and sketch format this version reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// Affine map from the user's units to working coordinates, applied in f64 before the kernel's f32.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transform {
+    /// Subtracted from each column.
+    pub centre: Vec<f64>,
+    /// Divides each column, after centring; positive.
+    pub spread: Vec<f64>,
+    /// Optional d x d matrix applied last, by rows.
+    pub whiten: Option<Vec<Vec<f64>>>,
+}
+
+impl Transform {
+    /// The map that changes nothing.
+    pub fn identity(dim: usize) -> Transform {
+        Transform { centre: vec![0.0; dim], spread: vec![1.0; dim], whiten: None }
+    }
+
+    /// A row in working coordinates, in f64. Cost: d, or d^2 with whitening.
+    pub(crate) fn apply(&self, row: &[f64]) -> Vec<f64> {
+        let columns = row.iter().zip(&self.centre).zip(&self.spread);
+        let centred: Vec<f64> = columns.map(|((x, c), s)| (x - c) * (1.0 / s)).collect();
+        match &self.whiten {
+            None => centred,
+            Some(matrix) => matrix.iter().map(|w| w.iter().zip(&centred).map(|(a, b)| a * b).sum()).collect(),
+        }
+    }
+}
+
+/// The box that the data are expected in, in the user's units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// Lower end of each column.
+    pub low: Vec<f64>,
+    /// Upper end of each column.
+    pub high: Vec<f64>,
+}
+
+/// The recipe of a sketch. Plain data: build one, [`validate`](SketchSpec::validate) it, [`build`](SketchSpec::build) its operator.
+///
+/// ```
+/// use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+///
+/// let mut spec = SketchSpec::new(["height", "weight"], FrequencyLaw::AdaptedRadius, 1.0, 50);
+/// spec.feature = Feature::OneBit;
+/// let operator = spec.build()?;
+/// let mut sketch = Sketch::empty(&operator);
+/// operator.accumulate(RowsRef::F64(&[1.8, 75.0, 1.6, 58.0]), None, &mut sketch, &mut Scratch::default())?;
+/// assert_eq!(sketch.rows(), 2);
+/// # Ok::<(), compressive::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SketchSpec {
+    /// Version of the format, [`FORMAT`].
+    pub format: u32,
+    /// Names of the d columns, in order.
+    pub columns: Vec<String>,
+    /// From the user's units to working coordinates.
+    pub transform: Transform,
+    /// The data box, if it is known; decoders search inside it.
+    pub bounds: Option<Bounds>,
+    /// Law of the frequencies.
+    pub law: FrequencyLaw,
+    /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$; for landmarks the width of the kernel.
+    pub scale: f64,
+    /// Number m of frequencies or landmarks.
+    pub size: usize,
+    /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many columns.
+    pub structured: bool,
+    /// The feature.
+    pub feature: Feature,
+    /// Adds an independent uniform phase to each frequency.
+    pub dither: bool,
+    /// Seed of frequencies and dither, below 2^53.
+    pub seed: u64,
+    /// Where the recipe comes from, if it was made without an unpaid look at the rows; not written otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// Why a recipe may be published together with a private sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Source {
+    /// Made from declared bounds alone.
+    Bounds,
+    /// Made from declared bounds and a private look at the rows.
+    Private {
+        /// What the look cost, for add-remove neighbours.
+        epsilon: f64,
+    },
+}
+
+/// Largest number of columns.
+pub const MAX_DIM: usize = 1 << 16;
+/// Largest number of frequencies.
+pub const MAX_SIZE: usize = 1 << 22;
+/// Largest number of frequency entries, d times m.
+const MAX_ENTRIES: usize = 1 << 28;
+
+impl SketchSpec {
+    /// A Fourier spec without transform, box, dither or structure, and seed 0; change the fields as needed.
+    pub fn new<S: Into<String>>(
+        columns: impl IntoIterator<Item = S>,
+        law: FrequencyLaw,
+        scale: f64,
+        size: usize,
+    ) -> SketchSpec {
+        let columns: Vec<String> = columns.into_iter().map(Into::into).collect();
+        SketchSpec {
+            format: FORMAT,
+            transform: Transform::identity(columns.len()),
+            columns,
+            bounds: None,
+            law,
+            scale,
+            size,
+            structured: false,
+            feature: Feature::Fourier,
+            dither: false,
+            seed: 0,
+            source: None,
+        }
+    }
+
+    /// Number d of columns.
+    pub fn dim(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Number of sums in a sketch: m for the features `cosine` and `nystrom`, else 2m.
+    pub fn sketch_len(&self) -> usize {
+        self.size * self.feature.blocks()
+    }
+
+    /// Number of coordinates that a frequency has: d, or the number of activations of an image for `conv`.
+    pub fn projected_dim(&self) -> usize {
+        self.feature.image().map_or(self.dim(), ImageShape::activations)
+    }
+
+    /// Number of real projections of a row: m, or 2m for complex directions.
+    pub fn projections(&self) -> usize {
+        self.size * self.feature.parts()
+    }
+
+    /// Checks every field; all constructors and readers go through here.
+    pub fn validate(&self) -> Result<()> {
+        let dim = self.dim();
+        if self.format != FORMAT {
+            return fail("format", format!("{} is unknown; this version reads {FORMAT}", self.format));
+        }
+        if dim == 0 {
+            return Err(Error::NoColumns);
+        }
+        if dim > MAX_DIM {
+            return fail("columns", format!("{dim} columns are more than {MAX_DIM}"));
+        }
+        if !(1..=MAX_SIZE).contains(&self.size) {
+            return fail("size", format!("{} is not from 1 to {MAX_SIZE}", self.size));
+        }
+        self.validate_image()?;
+        let dim = self.projected_dim();
+        if !self.structured && dim * self.projections() > MAX_ENTRIES {
+            return fail("size", format!("{} x {dim} frequencies exceed {MAX_ENTRIES} entries", self.size));
+        }
+        if self.seed >= 1 << 53 {
+            return fail("seed", format!("{} is not below 2^53", self.seed));
+        }
+        if !(1e-6..=1e6).contains(&self.scale) {
+            return fail("scale", format!("{} is not from 1e-6 to 1e6 working units", self.scale));
+        }
+        self.validate_columns()?;
+        self.validate_transform()?;
+        self.validate_bounds()?;
+        if let Some(Source::Private { epsilon }) = self.source
+            && !(epsilon > 0.0 && epsilon.is_finite())
+        {
+            return fail("source", format!("its epsilon {epsilon} is not a positive number"));
+        }
+        if self.structured && !self.law.is_isotropic() {
+            return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
+        }
+        self.feature.validate()?;
+        if self.feature.is_quadratic() {
+            crate::sketch::operator::check_quadratic(self)?;
+        }
+        self.validate_landmarks()?;
+        self.law.validate(dim, self.size, self.scale)
+    }
+
+    /// Kernel features and landmarks go together, and with nothing that belongs to phases.
+    fn validate_landmarks(&self) -> Result<()> {
+        let sampler = match &self.law {
+            FrequencyLaw::Landmarks { sampler, .. } => Some(*sampler),
+            _ => None,
+        };
+        if self.feature.is_kernel() != sampler.is_some() {
+            return fail(
+                "law",
+                format!(
+                    "the feature `{}` does not go with the law `{}`: nystrom needs landmarks (rpcholesky, greedy, leverage, uniform), and nothing else does",
+                    self.feature.name(),
+                    self.law.name(),
+                ),
+            );
+        }
+        if self.feature.is_kernel() && self.dither {
+            return fail("dither", "the feature `nystrom` has no phases to dither".into());
+        }
+        if self.source.is_some() && sampler.is_some_and(|rule| rule != LandmarkRule::Box) {
+            return fail(
+                "source",
+                "its landmarks are rows of the data, so it was not made without an unpaid look at them"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Images have as many values as there are columns, and their frequencies are drawn one by one.
+    fn validate_image(&self) -> Result<()> {
+        let Some(shape) = self.feature.image() else { return Ok(()) };
+        shape.validate(self.dim())?;
+        if self.transform.whiten.is_some() {
+            return fail(
+                "transform",
+                "whitened columns are no pixels; the feature `conv` goes without whitening".into(),
+            );
+        }
+        if self.structured {
+            return fail("structured", "the feature `conv` has no structured frequencies".into());
+        }
+        if !self.law.is_isotropic() {
+            let problem =
+                format!("the feature `conv` does not go with the law `{}`; use gaussian", self.law.name());
+            return fail("law", problem);
+        }
+        Ok(())
+    }
+
+    fn validate_columns(&self) -> Result<()> {
+        let mut sorted: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => fail("columns", format!("`{}` appears twice", pair[0])),
+            None => Ok(()),
+        }
+    }
+
+    fn validate_transform(&self) -> Result<()> {
+        let dim = self.dim();
+        let Transform { centre, spread, whiten } = &self.transform;
+        if centre.len() != dim || spread.len() != dim {
+            let found = (centre.len(), spread.len());
+            return fail("transform", format!("{found:?} centres and spreads for {dim} columns"));
+        }
+        if !centre.iter().all(|c| c.is_finite()) {
+            return fail("transform", "a centre is not a finite number".into());
+        }
+        if !spread.iter().all(|s| s.is_normal() && *s > 0.0 && s.recip().is_normal()) {
+            return fail("transform", "every spread must be a positive number".into());
+        }
+        let square = |w: &Vec<Vec<f64>>| {
+            w.len() == dim && w.iter().all(|row| row.len() == dim && row.iter().all(|x| x.abs() <= 1e9))
+        };
+        if whiten.as_ref().is_some_and(|w| !square(w)) {
+            return fail("transform", format!("whiten must be {dim} rows of {dim} numbers of at most 1e9"));
+        }
+        Ok(())
+    }
+
+    fn validate_bounds(&self) -> Result<()> {
+        let dim = self.dim();
+        let Some(Bounds { low, high }) = &self.bounds else { return Ok(()) };
+        if low.len() != dim || high.len() != dim {
+            return fail("bounds", format!("{} lows and {} highs for {dim} columns", low.len(), high.len()));
+        }
+        let good = |(l, h): (&f64, &f64)| l.is_finite() && h.is_finite() && l <= h;
+        match low.iter().zip(high).position(|pair| !good(pair)) {
+            Some(c) => {
+                fail("bounds", format!("column `{}`: [{}, {}] is empty", self.columns[c], low[c], high[c]))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The canonical JSON, on one line.
+    pub fn to_json(&self) -> String {
+        let mut json = Vec::new();
+        let mut serializer = serde_json::Serializer::with_formatter(&mut json, CanonicalNumbers);
+        self.serialize(&mut serializer).expect("a spec has string keys only");
+        String::from_utf8(json).expect("JSON is UTF-8")
+    }
+
+    /// Indented JSON with the same content, for people.
+    pub fn to_json_pretty(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a spec has string keys only")
+    }
+
+    /// Reads and validates a spec.
+    pub fn from_json(json: &str) -> Result<SketchSpec> {
+        let spec: SketchSpec =
+            serde_json::from_str(json).map_err(|e| Error::SpecJson { problem: e.to_string() })?;
+        spec.validate()?;
+        Ok(spec)
+    }
+
+    /// First 32 hexadecimal digits of the SHA-256 of the canonical JSON.
+    pub fn fingerprint(&self) -> String {
+        hex(&Sha256::digest(self.to_json().as_bytes())[..16])
+    }
+
+    /// Draws the frequencies. Cost: O(m d) time and memory (O(m + d) memory if structured).
+    pub fn build(self) -> Result<SketchOperator> {
+        SketchOperator::new(self)
+    }
+
+    /// The fields in which two specs differ, as `field (ours / theirs)`, long values shortened.
+    pub fn differences(&self, other: &SketchSpec) -> Vec<String> {
+        let value = |spec| serde_json::to_value(spec).expect("a spec has string keys only");
+        let (ours, theirs) = (value(self), value(other));
+        let short = |v: &serde_json::Value| {
+            let text = v.to_string();
+            if text.chars().count() <= 40 {
+                text
+            } else {
+                text.chars().take(37).chain("...".chars()).collect()
+            }
+        };
+        let fields = ours.as_object().into_iter().flatten();
+        fields
+            .filter(|(name, v)| theirs[name.as_str()] != **v)
+            .map(|(name, v)| format!("{name} ({} / {})", short(v), short(&theirs[name.as_str()])))
+            .collect()
+    }
+}
+
+/// Numbers as Rust prints them for debugging: the shortest decimal that reads back exactly, `1.0`, `1e16`, `1e-7`.
+///
+/// Fixed here because the fingerprint hashes this text, and a JSON library is free to change its own choice.
+struct CanonicalNumbers;
+
+impl serde_json::ser::Formatter for CanonicalNumbers {
+    fn write_f64<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        write!(writer, "{value:?}")
+    }
+}
+
+fn fail<T>(field: &'static str, problem: String) -> Result<T> {
+    Err(Error::Spec { field, problem })
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::frequency::{Component, Covariance, RadiusLaw};
+
+    fn spec() -> SketchSpec {
+        SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.5, 10)
+    }
+
+    #[test]
+    fn json_round_trips_to_the_same_spec_and_fingerprint() {
+        let mut s = spec();
+        s.transform.centre = vec![1.7e9 + 0.1, -1e-300];
+        s.transform.spread = vec![0.1 + 0.2, 3.0];
+        s.bounds = Some(Bounds { low: vec![0.0, -1.0], high: vec![1.0, 1.0] });
+        s.feature = Feature::Periodic { table: vec![1.0, -1.0, 0.3] };
+        s.law = FrequencyLaw::PilotMixture {
+            radius: RadiusLaw::FoldedGaussian,
+            components: vec![Component { weight: 1.0, covariance: Covariance::Diagonal(vec![1.0, 0.1]) }],
+        };
+        let back = SketchSpec::from_json(&s.to_json()).unwrap();
+        assert_eq!(back, s);
+        assert_eq!(back.fingerprint(), s.fingerprint());
+        assert_eq!(SketchSpec::from_json(&s.to_json_pretty()).unwrap().fingerprint(), s.fingerprint());
+    }
+
+    #[test]
+    fn the_canonical_json_is_pinned() {
+        assert_eq!(
+            spec().to_json(),
+            r#"{"format":1,"columns":["a","b"],"transform":{"centre":[0.0,0.0],"spread":[1.0,1.0],"whiten":null},"#
+                .to_owned()
+                + r#""bounds":null,"law":{"name":"adapted-radius"},"scale":1.5,"size":10,"structured":false,"#
+                + r#""feature":{"name":"fourier"},"dither":false,"seed":0}"#
+        );
+    }
+
+    #[test]
+    fn canonical_numbers_are_pinned() {
+        let mut s = spec();
+        s.transform.centre = vec![1e16, -1.5e300];
+        s.transform.spread = vec![1e-6, 123_456_789.125];
+        let json = s.to_json();
+        assert!(json.contains(r#""centre":[1e16,-1.5e300],"spread":[1e-6,123456789.125]"#), "{json}");
+        assert_eq!(SketchSpec::from_json(&json).unwrap(), s);
+    }
+
+    #[test]
+    fn differences_name_the_fields_and_both_values() {
+        let mut other = spec();
+        other.seed = 9;
+        other.scale = 2.0;
+        assert_eq!(spec().differences(&other), ["scale (1.5 / 2.0)", "seed (0 / 9)"]);
+    }
+
+    #[test]
+    fn every_bad_field_is_named() {
+        type Spoil = fn(&mut SketchSpec);
+        let cases: [(&str, Spoil); 11] = [
+            ("format", |s| s.format = 2),
+            ("`a` appears twice", |s| s.columns[1] = "a".into()),
+            ("centres", |s| s.transform.centre = vec![0.0]),
+            ("spread", |s| s.transform.spread[0] = 0.0),
+            ("whiten", |s| s.transform.whiten = Some(vec![vec![1.0]])),
+            ("bounds", |s| s.bounds = Some(Bounds { low: vec![0.0, 1.0], high: vec![1.0, 0.0] })),
+            ("size", |s| s.size = 0),
+            ("scale", |s| s.scale = f64::NAN),
+            ("seed", |s| s.seed = u64::MAX),
+            ("law", |s| s.law = FrequencyLaw::Explicit { frequencies: vec![vec![1.0, 2.0]] }),
+            ("structured", |s| {
+                s.structured = true;
+                s.law = FrequencyLaw::Explicit { frequencies: vec![] };
+            }),
+        ];
+        for (word, spoil) in cases {
+            let mut s = spec();
+            spoil(&mut s);
+            let message = s.validate().unwrap_err().to_string();
+            assert!(message.contains(word), "{word}: {message}");
+        }
+        let mut empty = spec();
+        empty.columns.clear();
+        assert_eq!(empty.validate(), Err(Error::NoColumns));
+    }
+
+    #[test]
+    fn an_unknown_law_lists_the_known_ones() {
+        let json = spec().to_json().replace("adapted-radius", "levy");
+        let message = SketchSpec::from_json(&json).unwrap_err().to_string();
+        assert!(message.contains("levy") && message.contains("folded-gaussian"), "{message}");
+    }
+}

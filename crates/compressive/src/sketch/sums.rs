@@ -1,0 +1,174 @@
+//! A sketch: exact integer sums of features, the row count and the total weight.
+//!
+//! `merge` is associative and commutative with the empty sketch as identity, and `subtract` undoes it, all exactly, because
+//! the sums are integers (units of $2^{-24}$). What is learned from is the mean, $z = \text{sums} / \text{weight}$.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::sketch::operator::SketchOperator;
+use crate::sketch::spec::SketchSpec;
+
+/// Exact sums of the features of some rows, under one spec.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sketch {
+    spec: Arc<SketchSpec>,
+    fingerprint: Arc<str>,
+    sums: Vec<i64>,
+    rows: u64,
+    weight: i64,
+    fractional: bool,
+}
+
+/// What decoders read from a sketch: the mean features and how noisy they are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// Mean of each feature: the empirical sketch z.
+    pub mean: Vec<f64>,
+    /// Rows the mean was taken over.
+    pub rows: f64,
+    /// Standard deviation of noise added on purpose to each entry of the mean; 0 for a plain sketch.
+    pub noise_std: f64,
+}
+
+impl Sketch {
+    /// Features are summed in units of 2^-24.
+    pub const GRID_BITS: u32 = compressive_kernels::GRID_BITS;
+    /// Rows (or total weight) that fit the sums for certain.
+    pub const MAX_ROWS: u64 = (1 << 39) - 1;
+
+    /// The sketch of no rows.
+    pub fn empty(operator: &SketchOperator) -> Sketch {
+        let (spec, fingerprint) = operator.shared_spec();
+        Sketch { sums: vec![0; spec.sketch_len()], spec, fingerprint, rows: 0, weight: 0, fractional: false }
+    }
+
+    pub(crate) fn from_parts(
+        spec: SketchSpec,
+        sums: Vec<i64>,
+        rows: u64,
+        weight: i64,
+        fractional: bool,
+    ) -> Sketch {
+        debug_assert_eq!(sums.len(), spec.sketch_len());
+        Sketch {
+            fingerprint: spec.fingerprint().into(),
+            spec: Arc::new(spec),
+            sums,
+            rows,
+            weight,
+            fractional,
+        }
+    }
+
+    /// The recipe the rows were summed with.
+    pub fn spec(&self) -> &SketchSpec {
+        &self.spec
+    }
+
+    /// The recipe's fingerprint.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The sums, in units of 2^-24.
+    pub fn sums(&self) -> &[i64] {
+        &self.sums
+    }
+
+    /// Number of rows; a row of whole weight w counts w times, of any other weight once.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Total weight, in units of 2^-24; 2^24 a row without weights.
+    pub fn weight_units(&self) -> i64 {
+        self.weight
+    }
+
+    /// Total weight.
+    pub fn weight(&self) -> f64 {
+        self.weight as f64 / (1u64 << Self::GRID_BITS) as f64
+    }
+
+    /// Whether a row, now or before it was subtracted, had a weight that is not a whole number.
+    pub fn has_fractional_weights(&self) -> bool {
+        self.fractional
+    }
+
+    pub(crate) fn mark_fractional(&mut self, fractional: bool) {
+        self.fractional |= fractional;
+    }
+
+    pub(crate) fn sums_mut(&mut self) -> &mut [i64] {
+        &mut self.sums
+    }
+
+    /// Counts rows about to be summed, or fails if there is no room.
+    pub(crate) fn add_rows(&mut self, rows: u64, weight: i64) -> Result<()> {
+        let rows = self.rows.checked_add(rows).filter(|&r| r <= Self::MAX_ROWS).ok_or(Error::Full)?;
+        self.weight = self.weight.checked_add(weight).ok_or(Error::Full)?;
+        self.rows = rows;
+        Ok(())
+    }
+
+    pub(crate) fn check_spec(&self, spec: &SketchSpec, fingerprint: &str) -> Result<()> {
+        if &*self.fingerprint == fingerprint {
+            return Ok(());
+        }
+        Err(Error::Incompatible { fields: self.spec.differences(spec) })
+    }
+
+    /// Adds the rows of another sketch of the same spec. Cost: one addition an entry.
+    pub fn merge(&mut self, other: &Sketch) -> Result<()> {
+        self.check_spec(&other.spec, &other.fingerprint)?;
+        self.add_rows(other.rows, other.weight)?;
+        self.fractional |= other.fractional;
+        // |sum| <= weight for each entry, and the weight has just been seen to fit.
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            *sum += more;
+        }
+        Ok(())
+    }
+
+    /// Takes away the rows of a sketch that is a part of this one; exactly undoes [`merge`](Sketch::merge).
+    pub fn subtract(&mut self, other: &Sketch) -> Result<()> {
+        self.check_spec(&other.spec, &other.fingerprint)?;
+        let weight = self.weight - other.weight;
+        let differences = || self.sums.iter().zip(&other.sums).map(|(sum, less)| sum - less);
+        // Every feature lies in [-1, 1], so the sums of any set of rows are at most its weight.
+        let is_part = other.rows <= self.rows
+            && weight >= 0
+            && differences().all(|d| d.unsigned_abs() <= weight.unsigned_abs());
+        if !is_part {
+            return Err(Error::NotAPart { ours: self.rows, theirs: other.rows });
+        }
+        self.sums = differences().collect();
+        self.rows -= other.rows;
+        self.weight = weight;
+        self.fractional |= other.fractional;
+        Ok(())
+    }
+
+    /// The mean features.
+    pub fn moments(&self) -> Result<Moments> {
+        if self.weight == 0 {
+            return Err(Error::TooFewRows { what: "the mean of a sketch", rows: self.rows, needed: 1 });
+        }
+        let mean = self.sums.iter().map(|&s| s as f64 / self.weight as f64).collect();
+        Ok(Moments { mean, rows: self.rows as f64, noise_std: 0.0 })
+    }
+
+    /// Modulus $|z_j|$ of each complex entry of the mean (the absolute value, for the cosine feature).
+    pub fn modulus(&self) -> Result<Vec<f64>> {
+        let mean = self.moments()?.mean;
+        let (first, second) = mean.split_at(self.spec.size);
+        if second.is_empty() {
+            return Ok(first.iter().map(|c| c.abs()).collect());
+        }
+        Ok(first.iter().zip(second).map(|(c, s)| c.hypot(*s)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;
