@@ -36,6 +36,7 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
 mod error;
+mod names;
 mod num;
 mod sketch;
 
@@ -48,6 +49,7 @@ pub mod privacy;
 
 pub use compressive_kernels::Backend;
 pub use error::{Error, Result};
+pub use names::{Named, UnknownName};
 pub use num::solve::symmetric_eigen;
 pub use sketch::conv::ImageShape;
 pub use sketch::feature::{Feature, Surrogate};

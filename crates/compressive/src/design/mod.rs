@@ -22,6 +22,7 @@ use std::str::FromStr;
 
 use crate::design::scale::{ScaleRule, estimate, spread_rows};
 use crate::error::{Error, Result};
+use crate::names::named;
 use crate::num::linear::cholesky;
 use crate::num::lloyd::{nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
@@ -69,19 +70,6 @@ impl Task {
         matches!(self, Task::Kmeans | Task::Kmedians)
     }
 
-    /// The stable name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Task::Kmeans => "kmeans",
-            Task::Gmm => "gmm",
-            Task::Kmedians => "kmedians",
-            Task::Stable => "stable",
-            Task::Pca => "pca",
-            Task::Generate => "generate",
-            Task::Classify => "classify",
-        }
-    }
-
     /// The feature that the task learns from.
     pub fn feature(self) -> Feature {
         match self {
@@ -92,6 +80,16 @@ impl Task {
         }
     }
 }
+
+named!(Task, "a task", {
+    Kmeans => "kmeans",
+    Gmm => "gmm",
+    Kmedians => "kmedians",
+    Stable => "stable",
+    Pca => "pca",
+    Generate => "generate",
+    Classify => "classify",
+});
 
 /// Laws that a design can choose; `pilot-mixture` takes its components from the pilot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,18 +146,7 @@ pub enum Scaling {
     Common,
 }
 
-impl FromStr for Scaling {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<Scaling, String> {
-        match name {
-            "auto" => Ok(Scaling::Auto),
-            "columns" => Ok(Scaling::Columns),
-            "common" => Ok(Scaling::Common),
-            _ => Err("the scalings are auto, columns, common".into()),
-        }
-    }
-}
+named!(Scaling, "a scaling of columns", { Auto => "auto", Columns => "columns", Common => "common" });
 
 /// What the user asks of a design; the defaults suit a first look at any table.
 #[derive(Clone, Debug)]

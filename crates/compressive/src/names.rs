@@ -1,0 +1,133 @@
+//! One list for each closed set of names.
+//!
+//! [`named!`](crate::names::named) turns a list of variants and names into `ALL`, `name`, `Display`, `FromStr` and
+//! serde's two traits. The program, Python, the collector and the documentation take their lists from
+//! [`Named::ALL`], so a variant that is listed is known everywhere, and one that is not listed does not compile.
+
+use std::fmt;
+
+/// A closed set of values that users write by name.
+pub trait Named: Copy + PartialEq + 'static {
+    /// What one of them is called, with its article: "a task".
+    const WHAT: &'static str;
+    /// Every value, in the order in which lists show them.
+    const ALL: &'static [Self];
+
+    /// The stable name, as it stands in files and as users write it.
+    fn name(self) -> &'static str;
+
+    /// The value of a name.
+    ///
+    /// # Errors
+    /// [`UnknownName`], which lists the names there are.
+    fn from_name(name: &str) -> Result<Self, UnknownName> {
+        Self::ALL.iter().copied().find(|value| value.name() == name).ok_or_else(|| UnknownName {
+            what: Self::WHAT,
+            found: name.into(),
+            names: Self::names(),
+        })
+    }
+
+    /// All names, in the same order.
+    fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|value| value.name()).collect()
+    }
+}
+
+/// A name that is not in its list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    what: &'static str,
+    found: String,
+    names: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not {}: choose from {}", self.found, self.what, self.names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants.
+macro_rules! named {
+    ($type:ty, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// The stable name, as it stands in files and as users write it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(<$type>::$variant => $name),+
+                }
+            }
+        }
+
+        impl $crate::names::Named for $type {
+            const WHAT: &'static str = $what;
+            const ALL: &'static [Self] = &[$(<$type>::$variant),+];
+
+            fn name(self) -> &'static str {
+                <$type>::name(self)
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::names::UnknownName;
+
+            fn from_str(name: &str) -> std::result::Result<Self, Self::Err> {
+                <$type as $crate::names::Named>::from_name(name)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+                let name = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+                <$type as $crate::names::Named>::from_name(&name).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Fruit {
+        Apple,
+        SourCherry,
+    }
+
+    named!(Fruit, "a fruit", { Apple => "apple", SourCherry => "sour-cherry" });
+
+    #[test]
+    fn every_name_reads_back_in_every_way() {
+        assert_eq!(Fruit::names(), ["apple", "sour-cherry"]);
+        for fruit in Fruit::ALL.iter().copied() {
+            assert_eq!(fruit.name().parse(), Ok(fruit));
+            let json = serde_json::to_string(&fruit).unwrap();
+            assert_eq!(json, format!("\"{fruit}\""));
+            assert_eq!(serde_json::from_str::<Fruit>(&json).unwrap(), fruit);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let message = "pear".parse::<Fruit>().unwrap_err().to_string();
+        assert_eq!(message, "`pear` is not a fruit: choose from apple, sour-cherry");
+        assert!(serde_json::from_str::<Fruit>("\"pear\"").unwrap_err().to_string().contains("sour-cherry"));
+    }
+}
