@@ -10,7 +10,7 @@
 
 use crate::density::atom::{AtomFamily, Batch};
 use crate::density::target::Target;
-use crate::num::lloyd::nearest;
+use crate::num::lloyd::{Points, lloyd, nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
 use crate::num::solve::{NnlsParams, nnls};
 
@@ -48,9 +48,10 @@ impl Quadrature {
         let points: Vec<f64> = kept().flat_map(|(x, _)| x).copied().collect();
         let weights: Vec<f64> = kept().map(|(_, w)| *w).collect();
         let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 2);
-        let runs = (0..STARTS).map(|_| run(&points, &weights, d, k, &mut stream));
-        let (sse, centres, shares) = runs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Quadrature { points, weights, centres, shares, sse })
+        let weighted = Points { rows: &points, weights: Some(&weights), dim: d };
+        let runs = (0..STARTS).map(|_| lloyd(weighted, plus_plus(weighted, k, &mut stream), ROUNDS));
+        let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+        Some(Quadrature { centres: best.centers, shares: best.counts, sse: best.cost, points, weights })
     }
 
     /// Number d of coordinates.
@@ -67,46 +68,6 @@ impl Quadrature {
 
     /// The weighted sum of squares of other centres.
     pub fn sse_of(&self, centres: &[f64]) -> f64 {
-        let d = self.dim();
-        let points = self.points.chunks_exact(d);
-        points.zip(&self.weights).map(|(x, w)| w * nearest(x, centres, d).1).sum()
+        Points { rows: &self.points, weights: Some(&self.weights), dim: self.dim() }.sse(centres)
     }
-}
-
-/// One run of Lloyd's algorithm on weighted points: sum of squares, centres, weights of the clusters.
-fn run(
-    points: &[f64],
-    weights: &[f64],
-    d: usize,
-    k: usize,
-    stream: &mut Stream,
-) -> (f64, Vec<f64>, Vec<f64>) {
-    let rows = || points.chunks_exact(d).zip(weights);
-    let mut centres: Vec<f64> = Vec::new();
-    for _ in 0..k {
-        let distance = |x: &[f64]| if centres.is_empty() { 1.0 } else { nearest(x, &centres, d).1 };
-        let chances: Vec<f64> = rows().map(|(x, w)| w * distance(x)).collect();
-        let pick = crate::num::random::roulette(&chances, stream);
-        centres.extend_from_slice(&points[pick * d..(pick + 1) * d]);
-    }
-    let mut before = f64::INFINITY;
-    let mut shares = vec![0.0; k];
-    for _ in 0..ROUNDS {
-        let (mut sums, mut total) = (vec![0.0; k * d], 0.0);
-        shares.fill(0.0);
-        for (x, w) in rows() {
-            let (l, square) = nearest(x, &centres, d);
-            total += w * square;
-            shares[l] += w;
-            sums[l * d..(l + 1) * d].iter_mut().zip(x).for_each(|(s, x)| *s += w * x);
-        }
-        for (l, share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
-            (0..d).for_each(|c| centres[l * d + c] = sums[l * d + c] / share);
-        }
-        if !(total < before) {
-            break;
-        }
-        before = total;
-    }
-    (before, centres, shares)
 }

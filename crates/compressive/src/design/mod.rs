@@ -24,7 +24,7 @@ use crate::design::scale::{ScaleRule, estimate, spread_rows};
 use crate::error::{Error, Result};
 use crate::names::named;
 use crate::num::linear::cholesky;
-use crate::num::lloyd::{nearest, plus_plus};
+use crate::num::lloyd::{Points, nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::feature::Feature;
 use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
@@ -518,7 +518,8 @@ fn pilot_mixture(rows: &[f64], dim: usize, k: usize, seed: u64) -> FrequencyLaw 
     let rows = &spread_rows(rows, dim, 5000, seed)[..];
     let n_rows = rows.len() / dim;
     let k = k.clamp(1, (n_rows / 20).max(1));
-    let mut centres = plus_plus(rows, dim, k, &mut Stream::new(seed, Purpose::PilotMixture, 0));
+    let mut centres =
+        plus_plus(Points::equal(rows, dim), k, &mut Stream::new(seed, Purpose::PilotMixture, 0));
     let mut labels = vec![0; n_rows];
     for _ in 0..10 {
         for (label, row) in labels.iter_mut().zip(rows.chunks_exact(dim)) {

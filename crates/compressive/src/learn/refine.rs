@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::learn::propose::auto::{AutoParams, auto};
 use crate::learn::{Decoded, LearnParams, weighted_landmarks};
 use crate::model::Working;
-use crate::num::lloyd::{Run, lloyd, plus_plus};
+use crate::num::lloyd::{Points, Run, lloyd, plus_plus};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::SketchOperator;
 
@@ -60,7 +60,9 @@ pub(super) fn refine(
         return Ok(None);
     }
     let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
-    centres_of_sample(operator, &rich, centers, params, |rows, start| lloyd(rows, d, start, ROUNDS))
+    centres_of_sample(operator, &rich, centers, params, |rows, start| {
+        lloyd(Points::equal(rows, d), start, ROUNDS)
+    })
 }
 
 /// Steps 2 and 3: k centres of a sample of a mixture by `run`, the best of runs from the given centres and from k-means++ starts; none if a centre got no rows.
@@ -83,7 +85,7 @@ pub(super) fn centres_of_sample(
     let rows: Vec<f64> = sampled.iter().flat_map(scaled).collect();
     let mut best = run(&rows, centers.iter().flat_map(scaled).collect());
     for _ in 0..STARTS {
-        let next = run(&rows, plus_plus(&rows, d, k, &mut stream));
+        let next = run(&rows, plus_plus(Points::equal(&rows, d), k, &mut stream));
         if next.cost < best.cost {
             best = next;
         }

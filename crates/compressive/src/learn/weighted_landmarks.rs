@@ -144,7 +144,7 @@ mod tests {
     use crate::design::{DesignParams, LawChoice, Task, design};
     use crate::learn::{Components, LearnParams, learn};
     use crate::model::{Content, Covariances, Model};
-    use crate::num::lloyd::{lloyd, nearest};
+    use crate::num::lloyd::{Points, lloyd};
     use crate::num::random::{Purpose, Stream};
     use crate::sketch::Moments;
     use crate::sketch::operator::SketchOperator;
@@ -195,8 +195,8 @@ mod tests {
     fn relative_sse(skewed: bool, size: usize) -> f64 {
         let (rows, truth) = table(skewed, 40_000);
         let model = learned(&rows, Task::Kmeans, size);
-        let sse = |centres: &[f64]| rows.chunks_exact(D).map(|x| nearest(x, centres, D).1).sum::<f64>();
-        sse(&model.locations().concat()) / sse(&lloyd(&rows, D, truth, 100).centers)
+        let points = Points::equal(&rows, D);
+        points.sse(&model.locations().concat()) / points.sse(&lloyd(points, truth, 100).centers)
     }
 
     #[test]
