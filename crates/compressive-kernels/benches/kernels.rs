@@ -51,7 +51,7 @@
 //! - Hadamard transforms one after the other, 10 passes at p = 1024: 0.65 instead of 0.68 at d = 784, 0.67
 //!   instead of 0.80 at d = 10 (runs of a few milliseconds).
 
-use compressive_kernels::{Backend, Projection, Scratch, Wave, accumulate, accumulate_weighted};
+use compressive_kernels::{Backend, Projection, Scratch, Table, Wave, accumulate, accumulate_weighted};
 use std::time::Instant;
 
 const SHAPES: [(usize, usize); 6] =
@@ -163,6 +163,20 @@ fn landmark_table(filter: &str, threads: usize) {
     }
 }
 
+/// One line per shape: a table of 256 values, side by side with dense Fourier features.
+fn periodic_table(filter: &str, threads: usize) {
+    let values: Vec<f64> = (0..256).map(|i| (std::f64::consts::TAU * f64::from(i) / 256.0).cos()).collect();
+    let table = Table::new(&values);
+    for (dim, size) in SHAPES {
+        let label = format!("periodic   d={dim:<4} m={size:<4}");
+        if label.contains(filter) {
+            let speeds = [Wave::Periodic(&table), Wave::Fourier]
+                .map(|wave| speed(&dense(dim, size), wave, false, threads));
+            println!("{label}  {:8.3} {:8.3}", speeds[0], speeds[1]);
+        }
+    }
+}
+
 /// One line per dimension and size: Fourier, dense against structured.
 fn crossover_table(filter: &str, threads: usize) {
     for size in [1000, 4000] {
@@ -188,6 +202,8 @@ fn main() {
     shapes_table("structured", structured, filter, threads);
     println!("{:25}{:>9}{:>9}", "", "gaussian", "fourier");
     landmark_table(filter, threads);
+    println!("{:25}{:>9}{:>9}", "", "periodic", "fourier");
+    periodic_table(filter, threads);
     println!("{:25}{:>9}{:>11}", "", "dense", "structured");
     crossover_table(filter, threads);
 }

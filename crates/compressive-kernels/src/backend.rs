@@ -1,6 +1,6 @@
 //! Which instructions to use.
 
-use crate::wave::Wave;
+use crate::wave::{Table, Wave};
 use crate::{Projection, Scratch, accumulate, phases, quantize};
 use std::sync::OnceLock;
 
@@ -71,11 +71,13 @@ fn agrees_with_scalar(backend: Backend) -> bool {
     let mut numbers = Uniform(1);
     let dim = 19;
     let rows = numbers.many(CHECK_ROWS * dim, 3.0);
+    let table = Table::new(&numbers.many(23, 1.0).iter().map(|v| f64::from(*v)).collect::<Vec<f64>>());
+    let waves = || Wave::ALL.into_iter().chain([Wave::Periodic(&table)]);
     check_projections(&mut numbers, dim).iter().all(|projection| {
         let same_phases =
             outcome_phases(backend, projection, &rows) == outcome_phases(Backend::Scalar, projection, &rows);
         same_phases
-            && Wave::ALL.into_iter().all(|wave| {
+            && waves().all(|wave| {
                 outcome(backend, projection, wave, &rows) == outcome(Backend::Scalar, projection, wave, &rows)
             })
     })

@@ -7,7 +7,9 @@
 use crate::backend::Backend;
 use crate::dense::{self, Product};
 use crate::hadamard::{self, Block};
-use crate::wave::{self, Cosine, Fourier, Gaussian, OneBit, PANEL, Phases, Quadratic, Sawtooth, Shape, Wave};
+use crate::wave::{
+    self, Cosine, Fourier, Gaussian, OneBit, PANEL, Phases, Quadratic, Sawtooth, Shape, Table, Wave, table,
+};
 
 /// Sums of a panel's features: a cosine-like and a sine-like block.
 pub(crate) type Pair = [[i32; PANEL]; 2];
@@ -16,13 +18,60 @@ pub(crate) type Pair = [[i32; PANEL]; 2];
 const TOGETHER: usize = 3;
 
 /// A backend's entry points. All are `unsafe` because they need the backend's instructions; `sum` and
-/// `quantize` also need readable [`Phases`]. `sum` and `quantize` are indexed by `Wave as usize`.
+/// `quantize` also need readable [`Phases`].
 pub(crate) struct Kernels {
     pub(crate) project: unsafe fn(Product, &mut [f32]),
     pub(crate) transform: unsafe fn(Block, &mut [f32]),
-    pub(crate) sum: [unsafe fn(Phases, &mut Pair); Wave::ALL.len()],
-    pub(crate) quantize: [unsafe fn(Phases, &mut [Pair]); Wave::ALL.len()],
+    /// In the order of [`Wave::ALL`].
+    sum: [unsafe fn(Phases, &mut Pair); Wave::ALL.len()],
+    sum_table: unsafe fn(&Table, Phases, &mut Pair),
+    /// In the order of [`Wave::ALL`].
+    quantize: [unsafe fn(Phases, &mut [Pair]); Wave::ALL.len()],
+    quantize_table: unsafe fn(&Table, Phases, &mut [Pair]),
     pub(crate) weigh: unsafe fn(&[Pair], &[i64], &mut [[i64; PANEL]; 2]),
+}
+
+impl Kernels {
+    /// Sums of a panel's features.
+    ///
+    /// # Safety
+    /// The processor must have the backend's instructions, and the phases must be readable.
+    pub(crate) unsafe fn sum(&self, wave: Wave, phases: Phases, out: &mut Pair) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match place(wave) {
+                Ok(place) => self.sum[place](phases, out),
+                Err(table) => (self.sum_table)(table, phases, out),
+            }
+        }
+    }
+
+    /// The features of each row of a panel.
+    ///
+    /// # Safety
+    /// As for [`Kernels::sum`].
+    pub(crate) unsafe fn quantize(&self, wave: Wave, phases: Phases, out: &mut [Pair]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match place(wave) {
+                Ok(place) => self.quantize[place](phases, out),
+                Err(table) => (self.quantize_table)(table, phases, out),
+            }
+        }
+    }
+}
+
+/// The place of a wave in [`Wave::ALL`], or its table.
+fn place(wave: Wave<'_>) -> Result<usize, &Table> {
+    match wave {
+        Wave::Fourier => Ok(0),
+        Wave::Cosine => Ok(1),
+        Wave::OneBit => Ok(2),
+        Wave::Sawtooth => Ok(3),
+        Wave::Quadratic => Ok(4),
+        Wave::Gaussian => Ok(5),
+        Wave::Periodic(table) => Err(table),
+    }
 }
 
 /// Makes a module with the entry points of one backend: its lane type, the vectors in a panel, the rows in a
@@ -59,6 +108,18 @@ macro_rules! entry_points {
             }
 
             $(#[$feature])?
+            unsafe fn sum_table(values: &Table, phases: Phases, out: &mut Pair) {
+                // SAFETY: whoever calls an entry point has the backend's instructions and readable phases.
+                unsafe { table::sum(<$simd>::assume(), values, phases, out) }
+            }
+
+            $(#[$feature])?
+            unsafe fn quantize_table(values: &Table, phases: Phases, out: &mut [Pair]) {
+                // SAFETY: whoever calls an entry point has the backend's instructions and readable phases.
+                unsafe { table::quantize(<$simd>::assume(), values, phases, out) }
+            }
+
+            $(#[$feature])?
             unsafe fn weigh(features: &[Pair], weights: &[i64], sums: &mut [[i64; PANEL]; 2]) {
                 crate::weight::weigh(features, weights, sums)
             }
@@ -82,6 +143,8 @@ macro_rules! entry_points {
                     quantize::<Quadratic>,
                     quantize::<Gaussian>,
                 ],
+                sum_table,
+                quantize_table,
                 weigh,
             };
         }

@@ -44,11 +44,10 @@ pub fn accumulate(
 ) {
     check_sums(p, wave, sums);
     let kernels = kernels(backend);
-    let sum = kernels.sum[wave as usize];
     for_each_panel(kernels, p, wave, rows, scratch, |panel, _| {
         let mut lanes = [[0; PANEL]; 2];
         // SAFETY: `kernels` only hands out entry points this processor can run; the phases are readable.
-        unsafe { sum(panel.phases, &mut lanes) };
+        unsafe { kernels.sum(wave, panel.phases, &mut lanes) };
         for (block, values) in sums.chunks_exact_mut(p.size()).zip(&lanes) {
             for (s, &v) in block[panel.first..].iter_mut().zip(values) {
                 *s = s.wrapping_add(i64::from(v));
@@ -82,7 +81,7 @@ pub fn accumulate_weighted(
         let mut lanes = [[0; PANEL]; 2];
         // SAFETY: `kernels` only hands out entry points this processor can run; the phases are readable.
         unsafe {
-            kernels.quantize[wave as usize](panel.phases, features);
+            kernels.quantize(wave, panel.phases, features);
             (kernels.weigh)(features, own, &mut lanes);
         }
         for (block, values) in sums.chunks_exact_mut(p.size()).zip(&lanes) {
@@ -111,7 +110,7 @@ pub fn quantize(
     let kernels = kernels(backend);
     for_each_panel(kernels, p, wave, rows, scratch, |panel, features| {
         // SAFETY: `kernels` only hands out entry points this processor can run; the phases are readable.
-        unsafe { kernels.quantize[wave as usize](panel.phases, features) };
+        unsafe { kernels.quantize(wave, panel.phases, features) };
         let lanes = PANEL.min(p.size() - panel.first);
         for (pair, row) in features.iter().zip(out[panel.row * len..].chunks_exact_mut(len)) {
             for (block, values) in row.chunks_exact_mut(p.size()).zip(pair) {

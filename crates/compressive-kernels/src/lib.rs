@@ -39,7 +39,7 @@ pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
 pub use product::{Layout, product};
 pub use projection::Projection;
 pub use single::{single_product, wave_gradient, wave_sums};
-pub use wave::Wave;
+pub use wave::{Table, Wave};
 
 /// Feature values are multiples of 2^-`GRID_BITS`.
 pub const GRID_BITS: u32 = 24;

@@ -116,9 +116,7 @@ impl Projection {
     pub(crate) fn start(&self, wave: Wave) -> &[f32] {
         match wave {
             Wave::OneBit => self.start_one_bit.as_slice(),
-            Wave::Fourier | Wave::Cosine | Wave::Sawtooth | Wave::Quadratic | Wave::Gaussian => {
-                self.start.as_slice()
-            }
+            _ => self.start.as_slice(),
         }
     }
 }

@@ -16,14 +16,17 @@
 //! `f32`, chosen so that no value leaves [-2^24, 2^24]; over all v their error against the exact functions,
 //! roundings and all, is below 1.5e-7 and its mean below 4e-9 (test `every_phase_stays_in_range_and_close`).
 //!
-//! The Gaussian wave takes the binary logarithm of a kernel value in place of a phase, and is in its own file.
+//! The Gaussian wave takes the binary logarithm of a kernel value in place of a phase. It and tables of any other
+//! periodic function have their own files.
 //!
 //! Cost per vector, projection apart: 21 operations for Fourier, 3 for OneBit, 10 for Sawtooth, 8 for
 //! Quadratic, 14 for Gaussian.
 
 mod gaussian;
+pub(crate) mod table;
 
 pub(crate) use gaussian::Gaussian;
+pub use table::Table;
 
 use crate::simd::Simd;
 
@@ -34,8 +37,8 @@ pub(crate) const PANEL: usize = 16;
 pub(crate) const ROWS_MAX: usize = 126;
 
 /// A feature map of the phase omega^T x + dither, in half turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wave {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wave<'a> {
     /// cos and sin: the complex exponential of \[KTTG17\] and \[KBGP18\].
     Fourier,
     /// cos alone, for dithered random Fourier features.
@@ -51,28 +54,33 @@ pub enum Wave {
     /// 2^t for exponents t <= 0 ([`Projection::exponents`](crate::Projection::exponents)): the Gaussian kernel values of
     /// \[CCDR22\]. Exponents above 0, which only rounding can make, count as 0.
     Gaussian,
+    /// Any periodic function, by a table, and the same a quarter of a turn behind.
+    Periodic(&'a Table),
 }
 
-impl Wave {
-    /// All waves, in the order of their numbers.
-    pub(crate) const ALL: [Wave; 6] =
+impl Wave<'static> {
+    /// All waves but tables.
+    pub(crate) const ALL: [Wave<'static>; 6] =
         [Wave::Fourier, Wave::Cosine, Wave::OneBit, Wave::Sawtooth, Wave::Quadratic, Wave::Gaussian];
+}
 
+impl Wave<'_> {
     /// Number of blocks of m entries: 2 (a cosine-like block, then a sine-like block), or 1 for `Cosine` and `Gaussian`.
     pub fn blocks(self) -> usize {
         match self {
             Wave::Cosine | Wave::Gaussian => 1,
-            Wave::Fourier | Wave::OneBit | Wave::Sawtooth | Wave::Quadratic => 2,
+            Wave::Fourier | Wave::OneBit | Wave::Sawtooth | Wave::Quadratic | Wave::Periodic(_) => 2,
         }
     }
 
     /// The largest $|a| + |b|$ and the largest $a^2 + b^2$ of the rounded entries a, b of one row and one
-    /// frequency, in units of the grid: exact, found over every phase (test `no_phase_reaches_further`).
+    /// frequency, in units of the grid: exact, found over every phase (test `no_phase_reaches_further`). For a
+    /// table, a bound.
     pub fn reach(self) -> (u64, u64) {
         match self {
             Wave::Fourier => (23_726_568, 281_475_055_621_345),
             Wave::Cosine | Wave::Gaussian => (1 << 24, 1 << 48),
-            Wave::OneBit | Wave::Quadratic => (1 << 25, 1 << 49),
+            Wave::OneBit | Wave::Quadratic | Wave::Periodic(_) => (1 << 25, 1 << 49),
             Wave::Sawtooth => (3 << 23, 5 << 46),
         }
     }

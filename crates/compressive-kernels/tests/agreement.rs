@@ -4,7 +4,7 @@ mod common;
 
 use common::{Uniform, WAVES, projections};
 use compressive_kernels::{
-    Backend, Projection, Scratch, Wave, accumulate, accumulate_weighted, phases, quantize,
+    Backend, Projection, Scratch, Table, Wave, accumulate, accumulate_weighted, phases, quantize,
 };
 
 /// Digests of the sums of a fixed workload, dense then structured, in the order of `WAVES`.
@@ -49,6 +49,11 @@ fn phase_bits(backend: Backend, p: &Projection, rows: &[f32]) -> Vec<u32> {
     out.iter().map(|x| x.to_bits()).collect()
 }
 
+/// A table of `len` values.
+fn table(len: usize) -> Table {
+    Table::new(&Uniform(len as u64).many(len, 1.0).iter().map(|v| f64::from(*v)).collect::<Vec<f64>>())
+}
+
 /// Weights of all kinds: none, fractions, one, large.
 fn some_weights(n: usize) -> Vec<i64> {
     let kinds = [0, 1, (1 << 23) - 1, 1 << 23, 1 << 24, 3 << 24, (5 << 24) + 12_345_678, 1 << 45];
@@ -65,7 +70,8 @@ fn check(dim: usize, size: usize, n: usize) {
         for backend in Backend::available() {
             assert_eq!(phase_bits(backend, &p, &far), reference, "phases {backend:?} {dim} {size} {n}");
         }
-        for wave in WAVES {
+        let own = table(dim + 2);
+        for wave in WAVES.into_iter().chain([Wave::Periodic(&own)]) {
             let rows = rows_for(wave, &far, &near);
             let q = features(Backend::Scalar, &p, wave, rows);
             let len = wave.blocks() * size;
@@ -122,6 +128,38 @@ fn digest(sums: &[i64]) -> u64 {
 /// Rows near the origin for the quadratic wave, which is constant far from it.
 fn rows_for<'a>(wave: Wave, far: &'a [f32], near: &'a [f32]) -> &'a [f32] {
     if wave == Wave::Quadratic { near } else { far }
+}
+
+#[test]
+fn tables_are_linear_between_their_values() {
+    // Phases of all sizes and signs: tiny ones, whose sum with 3/4 is rounded, near jumps of the index, and far ones.
+    let scales = [1e-30f32, 1e-9, 1e-4, 1.0, 1e3, 1e7];
+    let rows: Vec<f32> = scales.iter().flat_map(|s| Uniform(4).many(400, *s)).collect();
+    let p = Projection::dense(1, &[1.0, 0.5], &[0.0, 0.0]);
+    for len in [2, 3, 7, 100, 256, 65_536] {
+        let values = Uniform(len as u64).many(len, 1.0);
+        let values: Vec<f64> = values.iter().map(|v| f64::from(*v)).collect();
+        let at = |y: f64| {
+            let x = (y - y.floor()) * len as f64;
+            let i = (x as usize).min(len - 1);
+            let (a, b) = (values[i], values[(i + 1) % len]);
+            ((a + (x - i as f64) * (b - a)) * 16_777_216.0).round_ties_even() as i32
+        };
+        let mut turns = vec![0.0; 2 * rows.len()];
+        phases(Backend::Scalar, &p, &rows, &mut turns, &mut Scratch::default());
+        let own = Table::new(&values);
+        for backend in Backend::available() {
+            let q = features(backend, &p, Wave::Periodic(&own), &rows);
+            for (q, t) in q.chunks_exact(4).zip(turns.chunks_exact(2)) {
+                let r = [t[0], t[1]].map(|t| f64::from(t - t.floor()));
+                assert_eq!(
+                    q,
+                    [at(r[0]), at(r[1]), at(r[0] + 0.75), at(r[1] + 0.75)],
+                    "{backend:?} {len} {t:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

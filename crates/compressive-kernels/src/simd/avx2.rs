@@ -147,4 +147,27 @@ impl Simd for Avx2 {
             _mm256_fmadd_ps(a, four, _mm256_permute2f128_ps::<1>(a, a))
         }
     }
+    #[inline(always)]
+    fn interpolate(self, pairs: &[[f64; 2]], y: [f64; 4]) -> [i32; 4] {
+        assert!(!pairs.is_empty(), "a table has values");
+        // SAFETY: the token proves AVX2 and FMA. Every place is held within the pairs, and vectors and arrays of the
+        // same size have the same bits.
+        unsafe {
+            let x = _mm256_mul_pd(_mm256_loadu_pd(y.as_ptr()), _mm256_set1_pd(pairs.len() as f64));
+            let last = _mm_set1_epi32(pairs.len() as i32 - 1);
+            // Byte offsets of the pairs, taken out two at a time.
+            let offsets = _mm_slli_epi32::<4>(_mm_min_epu32(_mm256_cvttpd_epi32(x), last));
+            let halves = [_mm_cvtsi128_si64(offsets) as u64, _mm_extract_epi64::<1>(offsets) as u64];
+            let load = |i: usize| {
+                let offset = if i % 2 == 0 { halves[i / 2] & 0xffff_ffff } else { halves[i / 2] >> 32 };
+                _mm_loadu_pd(pairs.as_ptr().byte_add(offset as usize).cast())
+            };
+            let even = _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(load(0)), load(2));
+            let odd = _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(load(1)), load(3));
+            let (value, step) = (_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd));
+            let fraction = _mm256_sub_pd(x, _mm256_floor_pd(x));
+            let sum = _mm256_add_pd(value, _mm256_mul_pd(fraction, step));
+            std::mem::transmute(_mm256_cvtpd_epi32(sum))
+        }
+    }
 }

@@ -154,4 +154,9 @@ impl Simd for Avx512 {
             _mm512_fmadd_ps(a, signs(0xff00), _mm512_shuffle_f32x4::<0b01_00_11_10>(a, a))
         }
     }
+    #[inline(always)]
+    fn interpolate(self, pairs: &[[f64; 2]], y: [f64; 4]) -> [i32; 4] {
+        // SAFETY: a processor with AVX-512F has AVX2 and FMA.
+        unsafe { super::avx2::Avx2::assume() }.interpolate(pairs, y)
+    }
 }

@@ -84,4 +84,18 @@ pub(crate) trait Simd: Copy {
     /// The Walsh-Hadamard transform of the lanes: butterflies (a + b, a - b) with strides 1, 2, 4 ... `LANES
     /// / 2`, in this order.
     fn hadamard(self, a: Self::F) -> Self::F;
+
+    /// For values and steps to the next of a periodic function, L pairs (value, step), and y in [0, 1): with x = L y and
+    /// i = floor(x), the integer nearest to value_i + (x - i) step_i, ties to even, below 2^31. Four at a time.
+    #[inline(always)]
+    fn interpolate(self, pairs: &[[f64; 2]], y: [f64; 4]) -> [i32; 4] {
+        let mut out = [0; 4];
+        for (y, out) in y.iter().zip(&mut out) {
+            let x = y * pairs.len() as f64;
+            let i = (x as usize).min(pairs.len() - 1);
+            let [value, step] = pairs[i];
+            *out = (value + (x - i as f64) * step).round_ties_even() as i32;
+        }
+        out
+    }
 }

@@ -49,7 +49,7 @@ mod tests {
         out.resize(exponents.len(), [[0; PANEL]; 2]);
         let view = Phases { first: exponents.as_ptr().cast(), stride: PANEL, rows: exponents.len() };
         // SAFETY: every row holds PANEL values, and the backend is available.
-        unsafe { kernels(backend).quantize[Wave::Gaussian as usize](view, out) };
+        unsafe { kernels(backend).quantize(Wave::Gaussian, view, out) };
     }
 
     #[test]

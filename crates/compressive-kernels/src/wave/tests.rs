@@ -10,7 +10,7 @@ fn fourier(phases: &[[f32; PANEL]]) -> Vec<Pair> {
     let mut out = vec![[[0; PANEL]; 2]; phases.len()];
     let view = Phases { first: phases.as_ptr().cast(), stride: PANEL, rows: phases.len() };
     // SAFETY: every row holds PANEL values, and the backend is available.
-    unsafe { kernels(Backend::best()).quantize[Wave::Fourier as usize](view, &mut out) };
+    unsafe { kernels(Backend::best()).quantize(Wave::Fourier, view, &mut out) };
     out
 }
 
@@ -68,7 +68,7 @@ fn huge_phases_give_bounded_features_on_every_backend() {
         for backend in Backend::available() {
             let mut out = [[[0; PANEL]; 2]];
             // SAFETY: the row holds PANEL values, and the backend is available.
-            unsafe { kernels(backend).quantize[wave as usize](view, &mut out) };
+            unsafe { kernels(backend).quantize(wave, view, &mut out) };
             assert!(out.iter().flatten().flatten().all(|q| q.abs() <= ONE), "{wave:?} {backend:?} {out:?}");
             results.push(out);
         }
@@ -90,10 +90,10 @@ fn no_phase_reaches_further() {
             row[1] = row[0].map(|h| -h);
         }
         let view = Phases { first: phases.as_ptr().cast(), stride: PANEL, rows: phases.len() };
-        for wave in Wave::ALL {
+        for (place, wave) in Wave::ALL.into_iter().enumerate() {
             // SAFETY: the view covers `phases`, and the best backend is available.
-            unsafe { kernels(Backend::best()).quantize[wave as usize](view, &mut features) };
-            let (l1, l2) = &mut found[wave as usize];
+            unsafe { kernels(Backend::best()).quantize(wave, view, &mut features) };
+            let (l1, l2) = &mut found[place];
             for [a, b] in &features {
                 for (a, b) in a.iter().zip(b) {
                     let (a, b) = (u64::from(a.unsigned_abs()), u64::from(b.unsigned_abs()));
@@ -103,7 +103,7 @@ fn no_phase_reaches_further() {
             }
         }
     }
-    for wave in Wave::ALL {
-        assert_eq!(found[wave as usize], wave.reach(), "{wave:?}");
+    for (place, wave) in Wave::ALL.into_iter().enumerate() {
+        assert_eq!(found[place], wave.reach(), "{wave:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use compressive_kernels::Projection;
 
-/// All waves.
+/// All waves of phases but tables.
 pub const WAVES: [compressive_kernels::Wave; 5] = {
     use compressive_kernels::Wave::*;
     [Fourier, Cosine, OneBit, Sawtooth, Quadratic]

@@ -17,13 +17,13 @@ use std::borrow::Cow;
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
 
-use compressive_kernels::{Backend, Projection, Wave};
+use compressive_kernels::{Backend, Projection, Table, Wave};
 
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::Sketch;
 use crate::sketch::conv::ConvMap;
-use crate::sketch::feature::{Feature, SECOND_BLOCK_SHIFT, interpolate};
+use crate::sketch::feature::{Feature, SECOND_BLOCK_SHIFT};
 use crate::sketch::frequency::{FrequencyLaw, MAX_FREQUENCY, Sampler};
 use crate::sketch::landmarks::KernelMap;
 use crate::sketch::spec::SketchSpec;
@@ -72,7 +72,6 @@ pub struct Scratch {
     extended: Vec<f32>,
     centred: Vec<f64>,
     weights: Vec<i64>,
-    phases: Vec<f32>,
     folded: quadratic::Folded,
     kernel: compressive_kernels::Scratch,
 }
@@ -92,6 +91,7 @@ pub struct SketchOperator {
     projection: Projection,
     kernel: Option<KernelMap>,
     conv: Option<ConvMap>,
+    table: Option<Table>,
     dither: Vec<f32>,
     backend: Backend,
     frequencies: OnceLock<Vec<f64>>,
@@ -125,6 +125,10 @@ impl SketchOperator {
             fingerprint: spec.fingerprint().into(),
             inverse_spread: spec.transform.spread.iter().map(|s| 1.0 / s).collect(),
             conv: spec.feature.image().map(|shape| ConvMap::new(shape, spec.seed)),
+            table: match &spec.feature {
+                Feature::Periodic { table } => Some(Table::new(table)),
+                _ => None,
+            },
             spec: Arc::new(spec),
             projection,
             kernel,
@@ -258,7 +262,7 @@ impl SketchOperator {
         sketch: &mut Sketch,
         scratch: &mut Scratch,
     ) {
-        let Scratch { working, extended, weights, phases, folded, kernel, .. } = scratch;
+        let Scratch { working, extended, weights, folded, kernel, .. } = scratch;
         let working = self.kernel_input(working, extended);
         let weights = weighted.map(|range| &weights[range]);
         let sums = sketch.sums_mut();
@@ -266,30 +270,26 @@ impl SketchOperator {
         if self.spec.feature.parts() == 2 {
             return folded.accumulate(backend, p, working, weights, sums, kernel);
         }
-        match (self.wave(), weights) {
-            (Some(wave), None) => compressive_kernels::accumulate(backend, p, wave, working, sums, kernel),
-            (Some(wave), Some(w)) => {
-                compressive_kernels::accumulate_weighted(backend, p, wave, working, w, sums, kernel);
-            }
-            (None, _) => {
-                phases.resize(working.len() / self.dim() * self.spec.size, 0.0);
-                compressive_kernels::phases(backend, p, working, phases, kernel);
-                let Feature::Periodic { table } = &self.spec.feature else { unreachable!("waves are above") };
-                sum_table(table, phases, self.spec.size, weights, sums);
+        match weights {
+            None => compressive_kernels::accumulate(backend, p, self.wave(), working, sums, kernel),
+            Some(w) => {
+                compressive_kernels::accumulate_weighted(backend, p, self.wave(), working, w, sums, kernel);
             }
         }
     }
 
-    /// The kernel of the feature, or `None` for a table.
-    fn wave(&self) -> Option<Wave> {
+    /// The kernel of the feature.
+    fn wave(&self) -> Wave<'_> {
+        if let Some(table) = &self.table {
+            return Wave::Periodic(table);
+        }
         match self.spec.feature {
-            Feature::Fourier | Feature::Conv { .. } => Some(Wave::Fourier),
-            Feature::Cosine => Some(Wave::Cosine),
-            Feature::OneBit => Some(Wave::OneBit),
-            Feature::Sawtooth => Some(Wave::Sawtooth),
-            Feature::Quadratic { .. } => Some(Wave::Quadratic),
-            Feature::Nystrom => Some(Wave::Gaussian),
-            Feature::Periodic { .. } => None,
+            Feature::Cosine => Wave::Cosine,
+            Feature::OneBit => Wave::OneBit,
+            Feature::Sawtooth => Wave::Sawtooth,
+            Feature::Quadratic { .. } => Wave::Quadratic,
+            Feature::Nystrom => Wave::Gaussian,
+            Feature::Fourier | Feature::Conv { .. } | Feature::Periodic { .. } => Wave::Fourier,
         }
     }
 
@@ -413,28 +413,6 @@ fn grid_weights(weights: &[f64], out: &mut Vec<i64>) -> Result<(u64, i64)> {
         total = total.checked_add(out[row]).ok_or(Error::Full)?;
     }
     Ok((count, total))
-}
-
-/// The value of a periodic table at a phase in turns, in units of 2^-24.
-fn table_grid(table: &[f64], turns: f64) -> i64 {
-    const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
-    (interpolate(table, turns - turns.floor()) * UNIT).round_ties_even() as i64
-}
-
-/// Adds the features of a periodic table for phases in turns, row-major [n][m].
-fn sum_table(table: &[f64], phases: &[f32], size: usize, weights: Option<&[i64]>, sums: &mut [i64]) {
-    let (first, second) = sums.split_at_mut(size);
-    for (row, phases) in phases.chunks_exact(size).enumerate() {
-        let product = |q: i64| match weights {
-            None => q,
-            Some(w) => ((i128::from(w[row]) * i128::from(q) + (1 << 23)) >> 24) as i64,
-        };
-        for ((a, b), &t) in first.iter_mut().zip(second.iter_mut()).zip(phases) {
-            let r = f64::from(t - t.floor());
-            *a += product(table_grid(table, r));
-            *b += product(table_grid(table, r + 0.75));
-        }
-    }
 }
 
 /// Refuses frequencies whose phases could leave the range of f32; rounding to f32 is forgiven.

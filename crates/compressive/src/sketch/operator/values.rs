@@ -1,10 +1,9 @@
 //! The features of single rows, on the grid of the sums: what [`SketchOperator::accumulate`] adds, row by row.
 
-use compressive_kernels::{phases, quantize};
+use compressive_kernels::quantize;
 
-use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator, table_grid};
+use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator};
 use crate::error::{Error, Result};
-use crate::sketch::feature::Feature;
 
 impl SketchOperator {
     /// Number of rows in a slice of values, which must be whole rows.
@@ -47,27 +46,12 @@ impl SketchOperator {
 
     /// Features of the rows in `scratch.working`.
     fn quantize_working(&self, out: &mut [i32], scratch: &mut Scratch) {
-        let Scratch { working, extended, phases: turns, folded, kernel, .. } = scratch;
+        let Scratch { working, extended, folded, kernel, .. } = scratch;
         let working = self.kernel_input(working, extended);
-        let (backend, p, m) = (self.backend, &self.projection, self.spec.size);
+        let (backend, p) = (self.backend, &self.projection);
         if self.spec.feature.parts() == 2 {
             return folded.quantize(backend, p, working, out, kernel);
         }
-        match (self.wave(), &self.spec.feature) {
-            (Some(wave), _) => quantize(backend, p, wave, working, out, kernel),
-            (None, Feature::Periodic { table }) => {
-                turns.resize(out.len() / 2, 0.0);
-                phases(backend, p, working, turns, kernel);
-                for (row, turns) in out.chunks_exact_mut(2 * m).zip(turns.chunks_exact(m)) {
-                    let (first, second) = row.split_at_mut(m);
-                    for ((a, b), &t) in first.iter_mut().zip(second).zip(turns) {
-                        let r = f64::from(t - t.floor());
-                        // Values of a table lie in [-1, 1]: at most 2^24.
-                        (*a, *b) = (table_grid(table, r) as i32, table_grid(table, r + 0.75) as i32);
-                    }
-                }
-            }
-            (None, _) => unreachable!("only tables have no wave"),
-        }
+        quantize(backend, p, self.wave(), working, out, kernel);
     }
 }
