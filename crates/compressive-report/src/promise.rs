@@ -58,7 +58,7 @@ pub fn mean_noise(sketch: &PrivateSketch) -> String {
     if sketch.spec().feature.is_quadratic() {
         return format!("{} on an entry of the mean", number(moments.noise_std));
     }
-    let sampling = (sketch.spec().feature.mean_square() / moments.rows).sqrt();
+    let sampling = (sketch.spec().feature.variance() / moments.rows).sqrt();
     format!(
         "{} on an entry of the mean (sampling alone: about {})",
         number(moments.noise_std),

@@ -139,7 +139,7 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         text.push_str(&projections(spec, &sketch.moments()?.mean));
         return Ok(text);
     }
-    let noise = (spec.feature.mean_square() * spec.feature.blocks() as f64 / rows as f64).sqrt();
+    let noise = (spec.feature.variance() * spec.feature.blocks() as f64 / rows as f64).sqrt();
     text.push_str(&curve(spec, &sketch.modulus()?, noise, "sampling noise")?);
     Ok(text)
 }
@@ -172,9 +172,9 @@ fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
         text.push_str(&projections(spec, &moments.mean));
         return Ok(text);
     }
-    let entry = spec.feature.mean_square() / moments.rows + moments.noise_std.powi(2);
+    let entry = spec.feature.variance() / moments.rows + moments.noise_std.powi(2);
     let noise = (entry * spec.feature.blocks() as f64).sqrt();
-    text.push_str(&curve(spec, &modulus(spec, &moments.mean), noise, "noise, added and of sampling")?);
+    text.push_str(&curve(spec, &spec.feature.modulus(&moments.mean), noise, "noise, added and of sampling")?);
     Ok(text)
 }
 
@@ -196,20 +196,13 @@ fn projections(spec: &SketchSpec, mean: &[f64]) -> String {
     )
 }
 
-/// Modulus of each complex entry of the mean (the absolute value, for the cosine feature).
-fn modulus(spec: &SketchSpec, mean: &[f64]) -> Vec<f64> {
-    let (first, second) = mean.split_at(spec.size);
-    let sine = |j: usize| second.get(j).copied().unwrap_or(0.0);
-    first.iter().enumerate().map(|(j, cosine)| cosine.hypot(sine(j))).collect()
-}
-
 /// What the entries of the mean say, under the name that fits the feature.
 fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64]) {
     let periodic = !spec.feature.is_quadratic();
     let name = if periodic { "modulus" } else { "root_mean_square" };
     report[name] = match (mean.is_empty(), periodic) {
         (true, _) => json!([]),
-        (false, true) => json!(modulus(spec, mean)),
+        (false, true) => json!(spec.feature.modulus(mean)),
         (false, false) => json!(root_mean_squares(spec, mean)),
     };
 }
@@ -276,11 +269,15 @@ fn describe_spec(spec: &SketchSpec) -> String {
         spec.seed,
     ));
     if let Feature::Periodic { table } = &spec.feature {
-        let gain = spec.feature.surrogate().gain;
+        let surrogate = spec.feature.surrogate();
+        let mean = match surrogate.offset {
+            0.0 => String::new(),
+            mean => format!(", mean {} (subtracted)", number(mean)),
+        };
         text.push_str(&format!(
-            "table        {}, gain {}\n",
+            "table        {}, gain {}{mean}\n",
             count(table.len() as u64, "value"),
-            number(gain)
+            number(surrogate.gain)
         ));
     }
     if spec.transform.whiten.is_some() {

@@ -29,10 +29,9 @@ pub fn section(view: &View<'_>) -> String {
 /// |z| against the radius of its frequency, with the model's.
 fn moduli(view: &View<'_>, spec: &SketchSpec, radii: &[f64], step: usize) -> String {
     let gain = spec.feature.surrogate().gain;
-    let mean = &view.moments.mean;
-    let (first, second) = mean.split_at(spec.size);
-    let modulus = |j: usize| first[j].hypot(second.get(j).copied().unwrap_or(0.0)) / gain;
-    let entry = spec.feature.mean_square() / view.moments.rows + view.moments.noise_std.powi(2);
+    let moduli = spec.feature.modulus(&view.moments.mean);
+    let modulus = |j: usize| moduli[j] / gain;
+    let entry = spec.feature.variance() / view.moments.rows + view.moments.noise_std.powi(2);
     let noise = (entry * spec.feature.blocks() as f64).sqrt() / gain;
     let most = radii.iter().copied().fold(0.0, f64::max);
     let mut chart = Chart::new((0.0, 1.02 * most), (0.0, 1.05));

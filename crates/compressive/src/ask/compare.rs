@@ -69,9 +69,9 @@ pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comp
     }
     let m = operator.spec().size as f64;
     let feature = &operator.spec().feature;
-    let (za, zb) = (a.moments()?.mean, b.moments()?.mean);
+    let (za, zb) = (feature.centred(&a.moments()?.mean), feature.centred(&b.moments()?.mean));
     let (na, nb) = (a.rows() as f64, b.rows() as f64);
-    let square = feature.mean_square() * feature.blocks() as f64;
+    let square = feature.variance() * feature.blocks() as f64;
     let energy = |z: &[f64]| z.iter().map(|x| x * x).sum::<f64>() / m;
     let (noise_a, noise_b) = ((square - energy(&za)) / (na - 1.0), (square - energy(&zb)) / (nb - 1.0));
     let statistic = za.iter().zip(&zb).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / m;
@@ -127,12 +127,12 @@ fn compare_kernel(
     })
 }
 
-/// The variance v of the module's formula, from the pooled mean.
+/// The variance v of the module's formula, from the pooled and centred mean.
 fn null_variance(operator: &SketchOperator, mean: &[f64], rows: f64) -> f64 {
     let (dim, m) = (operator.dim(), operator.spec().size);
     let feature = &operator.spec().feature;
     let gain = feature.surrogate().gain;
-    let square = feature.mean_square() * feature.blocks() as f64;
+    let square = feature.variance() * feature.blocks() as f64;
     let scale = gain * gain * if *feature == Feature::Cosine { 0.5 } else { 1.0 };
     let energy = |j: usize| mean[j].powi(2) + mean.get(m + j).map_or(0.0, |s| s.powi(2));
     let curve: Vec<(f64, f64)> = operator

@@ -13,7 +13,7 @@ use crate::sketch::spec::Source;
 
 /// A sketch brought to the form all decoders share.
 ///
-/// The mean features are divided by the feature's gain and turned back by its angle, so that they estimate
+/// The mean features are centred ([`Feature::centred`](crate::Feature::centred)), divided by the feature's gain and turned back by its angle, so that they estimate
 /// $z_j = \mathbb E\, e^{i(\omega_j^\top u + \xi_j)}$ in working coordinates u whatever the feature was (\[SJ22\]).
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -83,9 +83,10 @@ impl Target {
         let complex = spec.feature.blocks() == 2;
         let (turn_re, turn_im) =
             (surrogate.angle.cos() / surrogate.gain, -surrogate.angle.sin() / surrogate.gain);
+        let mean = spec.feature.centred(&moments.mean);
         let (mut re, mut im) = (vec![0.0; m], vec![0.0; m]);
         for j in 0..m {
-            let (a, b) = (moments.mean[j], if complex { moments.mean[m + j] } else { 0.0 });
+            let (a, b) = (mean[j], if complex { mean[m + j] } else { 0.0 });
             re[j] = a * turn_re - b * turn_im;
             im[j] = if complex { a * turn_im + b * turn_re } else { 0.0 };
         }
@@ -96,8 +97,8 @@ impl Target {
         let points =
             Gaussian::new(Shape::Dirac, dim, operator.frequencies(), &dither, 0.25 * widest * widest);
         let weights = operator.radii().iter().map(|&r| spec.law.feature_weight(r, spec.scale, dim)).collect();
-        let energy = moments.mean.iter().map(|x| x * x).sum::<f64>() / moments.mean.len() as f64;
-        let sampling = (spec.feature.mean_square() - energy).max(0.0) / moments.rows;
+        let energy = mean.iter().map(|x| x * x).sum::<f64>() / mean.len() as f64;
+        let sampling = (spec.feature.variance() - energy).max(0.0) / moments.rows;
         let power = surrogate.gain * surrogate.gain;
         let added = moments.noise_std * moments.noise_std / power;
         let noise = sampling / power + added;

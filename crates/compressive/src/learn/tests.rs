@@ -240,3 +240,47 @@ fn a_right_model_leaves_noise_at_every_frequency_and_a_wrong_one_more() {
         }
     }
 }
+
+/// Mean squared distance of rows of two columns to the nearest location.
+fn mean_squares(rows: &[f64], model: &Model) -> f64 {
+    let distance = |row: &[f64], at: &Vec<f64>| (row[0] - at[0]).powi(2) + (row[1] - at[1]).powi(2);
+    let nearest =
+        |row: &[f64]| model.locations().iter().map(|at| distance(row, at)).fold(f64::INFINITY, f64::min);
+    rows.chunks_exact(2).map(nearest).sum::<f64>() / (rows.len() / 2) as f64
+}
+
+#[test]
+fn a_table_with_a_mean_is_as_good_as_one_without() {
+    const LEN: usize = 200;
+    let rows = around(&CENTERS, [1.0, 0.5], 20_000);
+    // Values over a turn by the share of it, the wave beginning where the cosine is largest.
+    let table = |value: &dyn Fn(f64) -> f64| Feature::Periodic {
+        table: (0..LEN).map(|i| value((i as f64 + 0.5) / LEN as f64)).collect(),
+    };
+    let square = |high: f64, low: f64, duty: f64| {
+        table(&move |turns: f64| if (turns - turns.round()).abs() < 0.5 * duty { high } else { low })
+    };
+    let cosine = |turns: f64| (std::f64::consts::TAU * turns).cos();
+    let plain = [square(1.0, -1.0, 0.5), table(&cosine)];
+    let with_mean = [
+        square(1.0, 0.0, 0.5),
+        table(&move |turns| 0.5 + 0.5 * cosine(turns)),
+        square(1.0, -0.8, 0.5),
+        table(&move |turns| 0.1 + 0.9 * cosine(turns)),
+        square(1.0, -1.0, 0.55),
+    ];
+    let params = LearnParams { k: Components::Exactly(4), ..LearnParams::default() };
+    let squares = |feature: &Feature| {
+        let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, feature.clone());
+        let model = learn(&operator, &moments, &params).unwrap().model;
+        let found = crate::ask::diagnose::diagnose(&operator, &moments, &model, None, 1).unwrap();
+        assert_eq!(found.verdict, crate::ask::diagnose::Verdict::Good, "{feature:?}: {}", found.advice);
+        mean_squares(&rows, &model)
+    };
+    let expected = plain.iter().map(squares).fold(f64::INFINITY, f64::min);
+    for feature in with_mean {
+        assert!(feature.surrogate().offset > 0.04);
+        let found = squares(&feature);
+        assert!(found < 1.01 * expected, "{found} against {expected}: {feature:?}");
+    }
+}

@@ -148,11 +148,16 @@ impl Classifier {
     pub fn predictor(&self, columns: &[String]) -> Result<ClassPredictor> {
         let engine = match &self.rule {
             Rule::Correlation { means, spec } => {
-                let scaled = |(z, p): (&Vec<f64>, &f64)| z.iter().map(|x| x * p).collect();
+                let scaled = |(z, p): (&Vec<f64>, &f64)| -> Vec<f64> {
+                    spec.feature.centred(z).iter().map(|x| x * p).collect()
+                };
+                let directions: Vec<Vec<f64>> = means.iter().zip(&self.priors).map(scaled).collect();
+                // A feature's own mean says nothing about a row; the other rules take differences of means.
+                let mean = spec.feature.surrogate().offset;
                 Engine::Linear {
                     operator: Box::new(spec.as_ref().clone().build()?),
-                    directions: means.iter().zip(&self.priors).map(scaled).collect(),
-                    offsets: vec![0.0; means.len()],
+                    offsets: directions.iter().map(|w| -mean * w.iter().sum::<f64>()).collect(),
+                    directions,
                 }
             }
             Rule::Nearest { means, spec } => Engine::Linear {

@@ -22,6 +22,9 @@
 //! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
 //! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2):
 //! dividing the sketch by the gain $|G_1|$, and turning it back by the angle of $G_1$, gives an estimate of the Fourier sketch.
+//!
+//! A table with a mean (bits 0 and 1, an offset, an uneven duty cycle) adds the constant $F_0 (1 + i)$ to every entry, whatever the
+//! rows are. The theory wants $F_0 = 0$: [`Feature::centred`] subtracts it before anything is learned.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -75,6 +78,8 @@ pub struct Surrogate {
     pub gain: f64,
     /// The angle of $G_1$ in radians: what the sketch is turned back by. Zero for all but tables.
     pub angle: f64,
+    /// $F_0$, the mean of the feature over a turn: what is subtracted from every entry first. Zero for all but tables.
+    pub offset: f64,
 }
 
 impl Feature {
@@ -173,20 +178,36 @@ impl Feature {
     /// For a table of L values the coefficient is that of the piecewise linear function,
     /// $F_1 = \tfrac1L \sum_i v_i e^{-2\pi i\,i/L} \cdot \operatorname{sinc}^2(\pi / L)$. Cost: O(L). `quadratic` is smooth and stands for itself.
     pub fn surrogate(&self) -> Surrogate {
-        let fourier = |gain| Surrogate { feature: Feature::Fourier, gain, angle: 0.0 };
+        let with_gain = |feature, gain| Surrogate { feature, gain, angle: 0.0, offset: 0.0 };
         match self {
-            Feature::Fourier => fourier(1.0),
-            Feature::OneBit => fourier(4.0 / PI),
-            Feature::Sawtooth => fourier(2.0 / PI),
-            Feature::Cosine | Feature::Nystrom | Feature::Conv { .. } => {
-                Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 }
-            }
+            Feature::OneBit => with_gain(Feature::Fourier, 4.0 / PI),
+            Feature::Sawtooth => with_gain(Feature::Fourier, 2.0 / PI),
             Feature::Periodic { table } => {
                 let (re, im) = first_harmonic(table);
-                Surrogate { gain: 2.0 * re.hypot(im), angle: im.atan2(re), feature: Feature::Fourier }
+                let mean = table.iter().sum::<f64>() / table.len() as f64;
+                let offset = if mean.abs() < MEAN_MIN { 0.0 } else { mean };
+                let (gain, angle) = (2.0 * re.hypot(im), im.atan2(re));
+                Surrogate { feature: Feature::Fourier, gain, angle, offset }
             }
-            Feature::Quadratic { .. } => Surrogate { feature: self.clone(), gain: 1.0, angle: 0.0 },
+            Feature::Fourier
+            | Feature::Cosine
+            | Feature::Nystrom
+            | Feature::Conv { .. }
+            | Feature::Quadratic { .. } => with_gain(self.clone(), 1.0),
         }
+    }
+
+    /// Entries of a sketch's mean, or of a row, less the feature's own mean $F_0$: what the rows have to do with.
+    pub fn centred(&self, entries: &[f64]) -> Vec<f64> {
+        let offset = self.surrogate().offset;
+        entries.iter().map(|z| z - offset).collect()
+    }
+
+    /// Modulus $|z_j|$ of each centred complex entry of a sketch's mean; without a second block, the absolute value.
+    pub fn modulus(&self, mean: &[f64]) -> Vec<f64> {
+        let centred = self.centred(mean);
+        let (first, second) = centred.split_at(mean.len() / self.blocks());
+        first.iter().enumerate().map(|(j, c)| c.hypot(second.get(j).copied().unwrap_or(0.0))).collect()
     }
 
     /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
@@ -247,6 +268,11 @@ impl Feature {
         }
     }
 
+    /// Variance of an entry over a uniform phase: [`Feature::mean_square`] about the feature's mean.
+    pub fn variance(&self) -> f64 {
+        self.mean_square() - self.surrogate().offset.powi(2)
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         let Feature::Periodic { table } = self else { return Ok(()) };
         let fail = |problem: String| Err(Error::Spec { field: "feature", problem });
@@ -265,6 +291,9 @@ impl Feature {
         Ok(())
     }
 }
+
+/// A table whose mean is smaller has none: that is the rounding of its values and of their sum.
+const MEAN_MIN: f64 = 1e-12;
 
 /// The shift of the second block: $f(t - \pi/2)$.
 pub const SECOND_BLOCK_SHIFT: f64 = -FRAC_PI_2;
@@ -328,6 +357,21 @@ mod tests {
         // Closed forms, [Sch21] lemmas A.6 and A.8.
         assert_eq!(Feature::OneBit.surrogate().gain, 4.0 / PI);
         assert_eq!(Feature::Sawtooth.surrogate().gain, 2.0 / PI);
+    }
+
+    #[test]
+    fn means_are_the_harmonics_of_order_zero_and_variances_are_about_them() {
+        for feature in Feature::ALL.into_iter().chain(tables()) {
+            let n = 1 << 16;
+            let values = |i: i32| feature.value(TAU * (f64::from(i) + 0.5) / f64::from(n));
+            let mean = (0..n).map(values).sum::<f64>() / f64::from(n);
+            let offset = feature.surrogate().offset;
+            assert!((offset - mean).abs() < 1e-8, "{}: {mean} {offset}", feature.name());
+            let variance = (0..n).map(|i| (values(i) - mean).powi(2)).sum::<f64>() / f64::from(n);
+            assert!((variance - feature.variance()).abs() < 1e-8, "{}", feature.name());
+        }
+        // A cosine is none the worse for the rounding of its sum: its sketches are left as they are.
+        assert_eq!(tables()[1].surrogate().offset, 0.0);
     }
 
     #[test]

@@ -159,14 +159,9 @@ impl Sketch {
         Ok(Moments { mean, rows: self.rows as f64, noise_std: 0.0 })
     }
 
-    /// Modulus $|z_j|$ of each complex entry of the mean (the absolute value, for the cosine feature).
+    /// Modulus $|z_j|$ of each complex entry of the mean, see [`Feature::modulus`](crate::Feature::modulus).
     pub fn modulus(&self) -> Result<Vec<f64>> {
-        let mean = self.moments()?.mean;
-        let (first, second) = mean.split_at(self.spec.size);
-        if second.is_empty() {
-            return Ok(first.iter().map(|c| c.abs()).collect());
-        }
-        Ok(first.iter().zip(second).map(|(c, s)| c.hypot(*s)).collect())
+        Ok(self.spec.feature.modulus(&self.moments()?.mean))
     }
 }
 
