@@ -1,4 +1,4 @@
-"""The line under a page's title that sums it up, as the pages of `compressive lab run` have it."""
+"""The line under a page's title that sums it up, as the pages of `compressive-lab run` have it."""
 
 
 def bars(checks):

@@ -15,11 +15,11 @@ PROGRAM = pathlib.Path(os.environ.get("COMPRESSIVE", ROOT / "target" / "debug" /
 class Program:
     """`program(args...)` must succeed and returns standard output; `program.fails(args...)` must exit with 1."""
 
-    def __init__(self, cwd):
-        self.cwd = cwd
+    def __init__(self, cwd, path=PROGRAM):
+        self.cwd, self.path = cwd, path
 
     def run(self, *args, stdin=None):
-        command = [str(PROGRAM), *map(str, args)]
+        command = [str(self.path), *map(str, args)]
         return subprocess.run(command, cwd=self.cwd, input=stdin, capture_output=True, timeout=300, check=False)
 
     def __call__(self, *args, stdin=None):
@@ -43,6 +43,13 @@ class Program:
 def program(tmp_path):
     assert PROGRAM.exists(), "build the program first: cargo build --workspace --bins"
     return Program(tmp_path)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    path = PROGRAM.with_name("compressive-lab")
+    assert path.exists(), "build the lab first: cargo build --workspace --bins"
+    return Program(tmp_path, path)
 
 
 @pytest.fixture

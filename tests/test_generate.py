@@ -73,11 +73,3 @@ def test_what_cannot_be_made_is_refused(program, tmp_path):
     program.fails("generate", "separated", "-k", 0, "-o", "r.npy", code=2)
     program.fails("generate", "cube", "-o", "r.npy", code=2)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_lab_lists_its_experiments(program):
-    text = program("lab", "list")
-    assert "kmeans" in text and "[KTTG17]" in text
-    names = [e["name"] for e in json.loads(program("lab", "list", "--json"))]
-    assert len(names) >= 5 and all(name in text for name in names)
-    assert names[0] in program.fails("lab", "run", "unheard-of", code=1)

@@ -1,12 +1,14 @@
 //! The command line: every command and flag, with the words `--help` shows.
 
 mod classify;
+#[cfg(feature = "collector")]
 mod collect;
 mod generator;
 mod learn;
 mod make;
 mod private;
 mod project;
+mod push;
 mod query;
 mod report;
 
@@ -18,15 +20,17 @@ use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Scaling, Task};
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
-pub use collect::{EveryArg, PushArgs, ServeArgs, TokenArgs, TokenCommand};
+#[cfg(feature = "collector")]
+pub use collect::{ServeArgs, TokenArgs, TokenCommand};
 pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
     ScoreArgs, StartArg,
 };
-pub use make::{DemoArgs, GenerateArgs, KindArg, LabArgs, LabCommand, LabRunArgs};
+pub use make::{DemoArgs, GenerateArgs, KindArg};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
+pub use push::{EveryArg, PushArgs};
 pub use query::QueryArgs;
 pub use report::ReportArgs;
 
@@ -83,15 +87,15 @@ pub enum Command {
     /// Write one page with pictures of sketches and a model, to be opened in any browser
     Report(ReportArgs),
     /// Collect one-bit contributions, rows and sketches of a fleet over HTTP
+    #[cfg(feature = "collector")]
     Serve(ServeArgs),
     /// Send the rows of a table to a collector, as bits or sketches, until it has them all
     Push(PushArgs),
     /// Make, list and revoke the tokens of a collector
+    #[cfg(feature = "collector")]
     Token(TokenArgs),
     /// Write a synthetic table with a known truth
     Generate(GenerateArgs),
-    /// Run the experiments of the papers
-    Lab(LabArgs),
     /// Make a million rows, sketch them, and find their clusters in the sketch
     Demo(DemoArgs),
     /// Print a completion script for a shell

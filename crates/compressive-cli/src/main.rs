@@ -38,11 +38,12 @@ fn main() -> ExitCode {
         Command::Score(args) => commands::score::run(args),
         Command::Diagnose(args) => commands::diagnose::run(args),
         Command::Report(args) => commands::report::run(args),
+        #[cfg(feature = "collector")]
         Command::Serve(args) => commands::serve::run(args),
         Command::Push(args) => commands::push::run(args),
+        #[cfg(feature = "collector")]
         Command::Token(args) => commands::serve::token(args),
         Command::Generate(args) => commands::generate::run(args),
-        Command::Lab(args) => commands::lab::run(args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::completions(args.shell),
     };

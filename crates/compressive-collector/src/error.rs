@@ -1,10 +1,13 @@
 //! What can go wrong, in words for the one who asked.
 
+use compressive_client::BadName;
+
 /// Result of the collector.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a request was not served. No message holds a token or a row.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A bucket's name that is none.
     #[error(
@@ -17,10 +20,8 @@ pub enum Error {
         every: &'static str,
     },
     /// A name of a stream that is none.
-    #[error(
-        "`{0}` is no name of a stream; use 1 to 100 letters, digits, `-`, `_` and `.`, beginning with a letter or digit"
-    )]
-    Name(String),
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// A stream that is not there.
     #[error("there is no stream `{0}`; make it with PUT /v1/streams/{0} and a spec")]
     NoStream(String),
@@ -64,20 +65,6 @@ pub enum Error {
         /// The file.
         path: String,
         /// What was found.
-        problem: String,
-    },
-    /// A collector that refuses or cannot be reached.
-    #[error("{0}")]
-    Refused(String),
-    /// Rows that cannot be read.
-    #[error(transparent)]
-    Rows(#[from] compressive_io::Error),
-    /// The client's own disk.
-    #[error("the spool {path}: {problem}")]
-    Spool {
-        /// The file or folder.
-        path: String,
-        /// What is wrong with it.
         problem: String,
     },
     /// A certificate or key that cannot be used.

@@ -11,9 +11,9 @@ use compressive::privacy::{AnySketch, LocalResponse};
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 use compressive_io::{Dataset, DriveOptions, ReadOptions, has_compressed_buffers, sketch_dataset};
 
-use crate::batch::Kind;
 use crate::error::{Error, Result};
 use crate::store::Content;
+use compressive_client::Kind;
 
 /// What a batch adds to a stream of the operator's spec. Cost: that of sketching the rows; for bits a twentieth of an operation each.
 pub fn read(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {

@@ -14,9 +14,9 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTran
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::batch::{Answer, check_name};
 use crate::bucket::{Bucket, Every};
 use crate::error::{Error, Result};
+use compressive_client::{Answer, check_name};
 
 pub(crate) const STREAMS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("streams");
 pub(crate) const SUMS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("sums");
@@ -267,7 +267,7 @@ impl Store {
     fn repeated(&self, bytes: &[u8], key: &str, digest: &[u8; 32]) -> Result<Answer> {
         let kept: Kept =
             serde_json::from_slice(bytes).map_err(|e| self.damaged(format!("key `{key}`: {e}")))?;
-        if kept.digest != crate::text::hex(digest) {
+        if kept.digest != compressive_client::text::hex(digest) {
             return Err(Error::KeyReused(key.into()));
         }
         Ok(kept.answer)
@@ -344,8 +344,11 @@ impl Store {
             }
         }
         let answer = Answer { stream: name.into(), bucket: bucket.into(), key: key.into(), rows, private };
-        let kept =
-            Kept { answer: answer.clone(), digest: crate::text::hex(&batch.digest), at: now.as_second() };
+        let kept = Kept {
+            answer: answer.clone(),
+            digest: compressive_client::text::hex(&batch.digest),
+            at: now.as_second(),
+        };
         let text = serde_json::to_vec(&kept).map_err(failed)?;
         keys.insert((name, key), &text[..]).map_err(failed)?;
         Ok((answer, false))

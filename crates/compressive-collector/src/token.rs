@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 use crate::bucket::moment;
 use crate::error::{Error, Result};
-use crate::text::{digest, hex, random};
+use compressive_client::text::{digest, hex, random};
 
 /// What a token allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ impl Tokens {
 
     /// Makes a token and returns it; it cannot be had again.
     pub fn create(&mut self, role: Role, stream: Option<String>) -> Result<String> {
-        let (id, secret) = (hex(&random::<6>()?), hex(&random::<32>()?));
+        let (id, secret) = (fresh::<6>()?, fresh::<32>()?);
         let token = format!("cmp_{id}_{secret}");
         let created = moment();
         self.tokens.push(Record { id, role, stream, hash: digest(&secret), created, revoked: None });
@@ -154,6 +154,12 @@ impl Tokens {
             None => Caller::Nobody,
         }
     }
+}
+
+/// N random bytes in hexadecimal.
+fn fresh<const N: usize>() -> Result<String> {
+    let bytes = random::<N>().map_err(|e| Error::Store(e.to_string()))?;
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 
-use crate::batch::Answer;
 use crate::error::{Error, Result};
 use crate::store::{Batch, Store};
+use compressive_client::Answer;
 
 /// Batches that may wait.
 const QUEUE: usize = 256;

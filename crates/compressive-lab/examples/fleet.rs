@@ -6,15 +6,15 @@
 //! 4. k-means is learned from the counts, as if they had been Fourier features: the decoder corrects for the square waves.
 //!
 //! The readings are simulated: six regimes of a machine hall in four quantities, every sensor with its own share of regimes and its own bias.
-//! `compressive lab run fleet` repeats it for many fleets and sizes.
+//! `compressive-lab run fleet` repeats it for many fleets and sizes.
 //!
 //! `cargo run --release -p compressive-lab --example fleet`
 
 use compressive::design::{DesignParams, Task};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::{Feature, RowsRef, Scratch, Sketch};
+use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
-use compressive_lab::{KMeansParams, Rng, Rows, kmeans, sse};
 
 type Error = Box<dyn std::error::Error>;
 

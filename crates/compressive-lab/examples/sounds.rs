@@ -6,7 +6,7 @@
 //! 4. Half of the clips, with their classes, classify the other half by the nearest class mean of the square roots of the features (Hellinger's distance).
 //!
 //! The clips are generated: eight kinds of sound, each clip with its own pitch, loudness and background noise. EM on all frames is the baseline.
-//! `compressive lab run sounds` repeats it for several sizes of the sketch.
+//! `compressive-lab run sounds` repeats it for several sizes of the sketch.
 //!
 //! `cargo run --release -p compressive-lab --example sounds`
 
@@ -14,8 +14,8 @@ use compressive::design::{DesignParams, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::{Feature, RowsRef, Scratch, Sketch};
+use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::sounds::{Clips, DIM};
-use compressive_lab::{EmParams, Rng, Rows, em};
 
 /// Components of the mixture.
 const K: usize = 12;

@@ -6,7 +6,7 @@
 //! 4. A claim is judged by the mean log-likelihood ratio of its frames; the equal error rate is where false rejections are as frequent as false acceptances.
 //!
 //! The speakers are synthetic: each says k sounds in their own way, and a little differently in every session.
-//! EM on all frames is the baseline. `compressive lab run speakers` repeats it for several decoders and sizes of the sketch.
+//! EM on all frames is the baseline. `compressive-lab run speakers` repeats it for several decoders and sizes of the sketch.
 //!
 //! `cargo run --release -p compressive-lab --example speakers`
 
@@ -15,8 +15,8 @@ use std::time::Instant;
 use compressive::design::{DesignParams, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch};
+use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
-use compressive_lab::{EmParams, Rng, Rows, em};
 
 type Error = Box<dyn std::error::Error>;
 

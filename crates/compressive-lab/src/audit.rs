@@ -14,7 +14,7 @@
 //! Cost: a sort of the scores; the bounds take microseconds.
 //! Reference: Clopper and Pearson (1934); Jagielski, Ullman and Oprea (2020) for the audit.
 
-use crate::error::{Error, Result};
+use compressive_data::{Error, Result};
 
 mod beta;
 

@@ -1,56 +1,18 @@
-//! What decoders are judged by: synthetic data with a known truth, baselines that see all rows, and measures of quality.
+//! The experiments of the papers, with the published numbers beside ours.
 //!
-//! - [`generate`] draws mixtures and two-dimensional shapes, [`Mixture::sample`] rows of a mixture;
-//! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in memory;
-//! - [`private_kmeans()`] (DP-Lloyd) and [`private_em()`] (DP-EM) are their differentially private forms, [`audit`] bounds a mechanism's epsilon from below;
-//! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD;
+//! - [`experiment`] runs them and writes their pages, the program `compressive-lab` calls it;
 //! - [`simulate`] has whole applications on generated data: a fleet of sensors, audio events, speaker verification;
-//! - [`experiment`] runs the papers' experiments, with the published numbers beside ours.
+//! - [`audit`] bounds a mechanism's epsilon from below.
 //!
-//! ```
-//! use compressive_lab::{KMeansParams, Rng, generate, kmeans, metric};
-//!
-//! let truth = generate::separated(3, 2, 10.0, &mut Rng::new(1))?;
-//! let sample = truth.sample(1000, &mut Rng::new(2))?;
-//! let fit = kmeans(sample.rows()?, 3, &KMeansParams::default())?;
-//! let matched = metric::match_centers(&truth.means, &fit.centers, 2)?;
-//! assert!(matched.rms < 0.2 && metric::ari(&sample.labels, &fit.labels)? > 0.99);
-//! # Ok::<(), compressive_lab::Error>(())
-//! ```
-//!
-//! All numbers are f64. The result depends on the data, the parameters and the seed, never on the number of threads: rows are cut into chunks that
-//! depend on n alone, and the chunks' sums are added in order. The logarithm and the exponential are the platform's, so the last bits may differ between platforms.
 //! Bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
 #![forbid(unsafe_code)]
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
 pub mod audit;
-mod block;
-mod density;
-pub mod em;
 mod error;
 pub mod experiment;
-pub mod families;
-pub mod generate;
-pub mod kmeans;
-mod linear;
-pub mod metric;
-mod mixture;
-mod parallel;
 mod plot;
-pub mod private_em;
-pub mod private_kmeans;
-mod random;
-mod rows;
 pub mod simulate;
 
-pub use audit::{clopper_pearson, epsilon_lower_bound};
-pub use em::{Em, EmInfo, EmParams, em};
 pub use error::{Error, Result};
-pub use kmeans::{KMeans, KMeansInfo, KMeansParams, Stop, kmeans, lloyd, sse};
-pub use mixture::{Mixture, Shape, Truth};
-pub use private_em::{Composition, PrivateEm, PrivateEmParams, private_em};
-pub use private_kmeans::{Bounds, PrivateKMeans, PrivateKMeansParams, PrivateStart, private_kmeans};
-pub use random::Rng;
-pub use rows::{Rows, Sample};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use compressive::privacy::LocalResponse;
-use compressive_collector::{Client, Place, PushParams, Run, check_name};
+use compressive_client::{Client, Place, PushParams, Run, check_name};
 use pyo3::prelude::*;
 
 use crate::error;

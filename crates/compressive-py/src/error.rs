@@ -39,10 +39,10 @@ pub fn io(error: compressive_io::Error) -> PyErr {
 }
 
 /// An error of a collector, or on the way to it.
-pub fn collector(error: compressive_collector::Error) -> PyErr {
-    match error {
-        compressive_collector::Error::Rows(error) => io(error),
-        compressive_collector::Error::Sketch(error) => core(error),
+pub fn collector(error: impl Into<compressive_client::Error>) -> PyErr {
+    match error.into() {
+        compressive_client::Error::Rows(error) => io(error),
+        compressive_client::Error::Sketch(error) => core(error),
         other => {
             let text = in_python(&other.to_string());
             CompressiveError::new_err(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use compressive::{RowsRef, SketchOperator};
-use compressive_collector::{Client, PushParams, Rows, Spool};
+use compressive_client::{Client, PushParams, Rows, Spool};
 use compressive_io::{DataSource, DriveOptions, Progress, Ready, RowChunk, RowReader, pass_in_order};
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
@@ -166,7 +166,7 @@ pub fn send(
             ..DriveOptions::default()
         };
         let client = client.clone().stopped_by(Arc::clone(&watch.cancel));
-        let pushed = compressive_collector::push(&client, operator, Some(rows), spool, &params, &options);
+        let pushed = compressive_client::push(&client, operator, Some(rows), spool, &params, &options);
         pushed.map(|p| (p.rows, p.batches, p.repeated)).map_err(error::collector)
     })
 }

@@ -3,7 +3,7 @@ use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
-use compressive_lab::{Rng, generate};
+use compressive_data::{Rng, generate};
 
 use super::*;
 

@@ -60,6 +60,6 @@ pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Source, Transform};
 pub use sketch::{Moments, Sketch};
 
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 #[cfg(doctest)]
 struct Readme;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
-use super::{ThreadArgs, parse_positive};
+use super::parse_positive;
 
 #[derive(Args)]
 pub struct GenerateArgs {
@@ -83,65 +83,14 @@ pub struct DemoArgs {
     pub dir: Option<PathBuf>,
     /// Start a collector and fifty one-bit sensors instead, and learn from what they send
     #[arg(long)]
+    #[cfg(feature = "collector")]
     pub fleet: bool,
     /// With --fleet: sensors answer at random such that this epsilon holds for each reading
     #[arg(long, value_name = "EPSILON", requires = "fleet")]
+    #[cfg(feature = "collector")]
     pub local_epsilon: Option<f64>,
     /// With --fleet: keep the collector running until Ctrl-C
     #[arg(long, requires = "fleet")]
+    #[cfg(feature = "collector")]
     pub stay: bool,
-}
-
-#[derive(Args)]
-pub struct LabArgs {
-    #[command(subcommand)]
-    pub command: LabCommand,
-}
-
-#[derive(Subcommand)]
-pub enum LabCommand {
-    /// List the experiments
-    List {
-        /// Print as JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Run experiments and print their tables beside the published numbers
-    Run(LabRunArgs),
-    /// Make the pages of a folder again from their JSON files, without running anything
-    Render {
-        /// Folder with NAME.json files
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-    },
-}
-
-#[derive(Args)]
-pub struct LabRunArgs {
-    /// Names of experiments, or all
-    #[arg(required = true, value_name = "NAME")]
-    pub names: Vec<String>,
-    /// Draws per cell [default: each experiment's own number]
-    #[arg(long, value_name = "N", value_parser = parse_positive)]
-    pub draws: Option<usize>,
-    /// Fewer and smaller problems: seconds instead of minutes
-    #[arg(long)]
-    pub quick: bool,
-    /// Folder with the tables of the experiments on real data
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Keep finished draws of experiments that take hours in this folder, and take up from there
-    #[arg(long, value_name = "DIR")]
-    pub keep: Option<PathBuf>,
-    #[command(flatten)]
-    pub threads: ThreadArgs,
-    /// Write NAME.md, NAME.json and the figures into this folder [default: print the pages]
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Print no progress
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// Print the reports as a JSON array
-    #[arg(long)]
-    pub json: bool,
 }

@@ -9,10 +9,10 @@ use compressive::design::{DesignParams, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::{Sketch, SketchOperator};
+use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
 use compressive_io::{
     CellType, Dataset, DriveOptions, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,
 };
-use compressive_lab::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
 
 use super::generate::{cells, column};
 use crate::args::DemoArgs;
@@ -28,6 +28,7 @@ const MOVE: f64 = 1.0;
 
 /// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its sketch.
 pub fn run(args: &DemoArgs) -> Result<()> {
+    #[cfg(feature = "collector")]
     if args.fleet {
         return super::demo_fleet::run(args);
     }

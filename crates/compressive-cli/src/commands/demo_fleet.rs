@@ -9,9 +9,10 @@ use compressive::features::{Buffer, packed, packed_len};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::privacy::LocalResponse;
 use compressive::{Feature, RowsRef, Scratch, Sketch, SketchOperator};
-use compressive_collector::{Client, Kind, Limits, Log, Place, Sent, Serve, Server};
+use compressive_client::{Client, Kind, Place, Sent};
+use compressive_collector::{Limits, Log, Serve, Server};
+use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, lloyd, sse};
 use compressive_io::OsEntropy;
-use compressive_lab::{KMeansParams, Mixture, Rng, Sample, generate, lloyd, sse};
 use compressive_report::text as report;
 
 use super::demo::{Folder, indent};
@@ -169,7 +170,7 @@ fn send(
     readings: &[f64],
 ) -> Result<usize> {
     let place = Place { stream: STREAM, bucket: None, fingerprint: operator.fingerprint() };
-    let kind = compressive_collector::kind(operator, local.is_some());
+    let kind = compressive_client::kind(operator, local.is_some());
     let (mut buffer, mut repeated) = (Buffer::default(), 0);
     for (number, batch) in readings.chunks(BATCH * DIM).enumerate() {
         let mut body = Vec::with_capacity(BATCH * packed_len(operator.sketch_len()));

@@ -1,9 +1,9 @@
 //! `generate`: synthetic tables with a known truth.
 
 use anyhow::{Result, bail};
-use compressive::model::{Content, Covariances, MODEL_FORMAT, Model};
+use compressive::model::Model;
+use compressive_data::{Mixture, Rng, Sample, generate};
 use compressive_io::{CellType, Cells, TableFormat, TableWriter, write_atomic};
-use compressive_lab::{Mixture, Rng, Sample, Shape, generate};
 use serde_json::json;
 
 use super::check_output;
@@ -121,22 +121,7 @@ pub fn cells(sample: &Sample, labels: bool) -> Vec<Cells> {
 
 /// A mixture as a model.
 fn truth_model(mixture: &Mixture) -> Result<Model> {
-    let (k, d) = (mixture.k(), mixture.dim);
-    let covariances = match mixture.shape {
-        Shape::Diagonal => Covariances::Diagonal((0..k).map(|l| mixture.covariance(l).to_vec()).collect()),
-        Shape::Full => {
-            let matrix = |l: usize| mixture.covariance(l).chunks_exact(d).map(<[f64]>::to_vec).collect();
-            Covariances::Full((0..k).map(matrix).collect())
-        }
-    };
-    let means = (0..k).map(|l| mixture.mean(l).to_vec()).collect();
-    let model = Model {
-        format: MODEL_FORMAT,
-        content: Content::Gmm { weights: mixture.weights.clone(), means, covariances },
-        k,
-        columns: (0..d).map(column).collect(),
-        origin: None,
-    };
+    let model = mixture.to_model((0..mixture.dim).map(column).collect());
     model.validate()?;
     Ok(model)
 }

@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use compressive::learn::generator::{TrainParams, train};
 use compressive::learn::{Decoder, Learned};
 use compressive::model::{Activation, Generator};
+use compressive_data::Rows;
+use compressive_data::metric::{Reference, median_distance};
 use compressive_io::{Cells, ReadOptions};
-use compressive_lab::Rows;
-use compressive_lab::metric::{Reference, median_distance};
 use serde_json::json;
 
 use super::design::{note, open};

@@ -4,6 +4,7 @@ pub mod classify;
 pub mod combine;
 pub mod compare;
 pub mod demo;
+#[cfg(feature = "collector")]
 pub mod demo_fleet;
 pub mod design;
 pub mod diagnose;
@@ -11,7 +12,6 @@ pub mod fit;
 pub mod generate;
 pub mod generator;
 pub mod inspect;
-pub mod lab;
 pub mod ledger;
 pub mod oneliner;
 pub mod plan;
@@ -26,6 +26,7 @@ pub mod sample;
 pub mod score;
 pub mod score_classes;
 pub mod score_components;
+#[cfg(feature = "collector")]
 pub mod serve;
 pub mod sketch;
 pub mod transform;

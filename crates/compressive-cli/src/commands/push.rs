@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use compressive::SketchSpec;
 use compressive::privacy::LocalResponse;
-use compressive_collector::{Client, Place, PushParams, Rows, Run, check_name, kind, push};
+use compressive_client::{Client, Place, PushParams, Rows, Run, check_name, kind, push};
 use compressive_io::{Dataset, ReadOptions};
 use serde_json::json;
 

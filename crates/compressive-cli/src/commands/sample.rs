@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use compressive::model::{Content, Covariances, Model};
+use compressive_data::{Mixture, Rng, Shape};
 use compressive_io::{CellType, Cells, TableFormat, TableWriter};
-use compressive_lab::{Mixture, Rng, Shape};
 use serde_json::json;
 
 use super::{check_output, generator, read_model};

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use compressive::model::{Content, Predictor, Scores, Wanted};
+use compressive_data::metric::ari_of_counts;
 use compressive_io::{Error, ReadOptions, Ready, RowChunk, pass_in_order};
 use serde_json::json;
 
@@ -50,7 +51,7 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
     if total.bad > 0 {
         note(args.data.quiet, &format!("left out {} with bad values", count(total.bad, "row")));
     }
-    let ari = args.labels.as_ref().map(|_| total.table.ari()).transpose()?;
+    let ari = args.labels.as_ref().map(|_| ari_of_counts(&total.table.counts, total.table.k)).transpose()?;
     let medians = matches!(model.content, Content::Kmedians { .. });
     report(args, &total, (mixture, medians), ari)
 }
@@ -194,40 +195,5 @@ impl Table {
         for (class, label) in &part.pairs {
             self.counts[places[*class as usize] * self.k + *label as usize] += 1;
         }
-    }
-
-    /// The adjusted Rand index: $(S - E) / (\tfrac12 (A + B) - E)$ with the pairs of rows S in the same class and component, A in the same class, B in
-    /// the same component, and $E = AB / \tbinom n2$. Two partitions that are both one part, or both all single rows, are equal: 1.
-    fn ari(&self) -> Result<f64> {
-        let pairs = |n: u64| n as f64 * (n as f64 - 1.0) / 2.0;
-        let rows = self.counts.chunks_exact(self.k);
-        let joint: f64 = self.counts.iter().map(|n| pairs(*n)).sum();
-        let a: f64 = rows.clone().map(|row| pairs(row.iter().sum())).sum();
-        let b: f64 = (0..self.k).map(|l| pairs(rows.clone().map(|row| row[l]).sum())).sum();
-        let all = pairs(self.counts.iter().sum());
-        let expected = if all > 0.0 { a * b / all } else { 0.0 };
-        let most = (a + b) / 2.0;
-        let index = if most == expected { 1.0 } else { (joint - expected) / (most - expected) };
-        Some(index).filter(|index| index.is_finite()).context("the adjusted Rand index is not defined here")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(k: usize, counts: &[u64]) -> Table {
-        Table { k, classes: HashMap::new(), counts: counts.to_vec() }
-    }
-
-    #[test]
-    fn the_adjusted_rand_index_agrees_with_that_of_label_lists() {
-        let (first, second) = ([0, 0, 1, 1, 2, 2, 2, 0], [0, 0, 1, 0, 1, 1, 1, 1]);
-        let mut counts = vec![0; 6];
-        first.iter().zip(&second).for_each(|(a, b): (&u32, &u32)| counts[(2 * a + b) as usize] += 1);
-        let expected = compressive_lab::metric::ari(&first, &second).unwrap();
-        assert!((table(2, &counts).ari().unwrap() - expected).abs() < 1e-15);
-        assert_eq!(table(2, &[5, 0]).ari().unwrap(), 1.0);
-        assert_eq!(table(2, &[5, 0, 0, 3]).ari().unwrap(), 1.0);
     }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive_collector::{Limits, Serve, Server, Store, Tokens, check_name};
+use compressive_client::check_name;
+use compressive_collector::{Limits, Serve, Server, Store, Tokens};
 use serde_json::json;
 
 use crate::args::{ServeArgs, TokenArgs, TokenCommand};

@@ -16,11 +16,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::Slice;
-use crate::batch::Kind;
 use crate::error::{Error, Result};
 use crate::http::{Refusal, Shared, ingest};
 use crate::lock;
 use crate::token::Role;
+use compressive_client::Kind;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,7 +16,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::batch::{Answer, Kind};
 use crate::error::Error;
 use crate::http::reply::{Named, only};
 use crate::http::{Refusal, Shared};
@@ -24,6 +23,7 @@ use crate::lock;
 use crate::payload;
 use crate::store::{Batch, Content, Stream};
 use crate::token::Role;
+use compressive_client::{Answer, Kind};
 
 /// The header that names the stream's spec.
 pub(crate) const FINGERPRINT: &str = "compressive-fingerprint";

@@ -25,17 +25,14 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let status = match &error {
-            Error::Bucket { .. } | Error::Name(_) | Error::Payload(_) => StatusCode::BAD_REQUEST,
+            Error::Bucket { .. } | Error::Name(_) | Error::Payload(_) | Error::Sketch(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Error::NoStream(_) => StatusCode::NOT_FOUND,
             Error::OtherSpec { .. } | Error::Fingerprint { .. } => StatusCode::CONFLICT,
             Error::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Store(_)
-            | Error::Damaged { .. }
-            | Error::Tls { .. }
-            | Error::Spool { .. }
-            | Error::Refused(_) => StatusCode::INSUFFICIENT_STORAGE,
-            Error::Sketch(_) | Error::Rows(_) => StatusCode::BAD_REQUEST,
+            Error::Store(_) | Error::Damaged { .. } | Error::Tls { .. } => StatusCode::INSUFFICIENT_STORAGE,
         };
         Refusal::new(status, error.to_string())
     }

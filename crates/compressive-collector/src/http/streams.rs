@@ -12,12 +12,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::Slice;
-use crate::batch::check_name;
 use crate::bucket::Every;
 use crate::http::reply::Named;
 use crate::http::{Refusal, Shared, ingest};
 use crate::store::Stream;
 use crate::token::Role;
+use compressive_client::check_name;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub(super) async fn make(
 ) -> Result<Response, Refusal> {
     shared.guard.allow(request.headers(), Role::Admin, &[&name])?;
     let Query(query) = query?;
-    check_name(&name)?;
+    check_name(&name).map_err(crate::Error::from)?;
     let (bytes, held) = ingest::body(&shared, request).await?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the spec is no UTF-8 text"))?;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use compressive::SketchOperator;
 use compressive::privacy::{LocalResponse, SeededEntropy};
-use compressive_collector::{Kind, Limits, Role, Tokens};
+use compressive_client::Kind;
+use compressive_collector::{Limits, Role, Tokens};
 use serde_json::{Value, json};
 
 use crate::running::{BATCHES, Running, bits, made, offline, operator, rows};

@@ -6,7 +6,8 @@ mod running;
 
 use std::time::Duration;
 
-use compressive_collector::{Kind, Limits, Role, Tokens};
+use compressive_client::Kind;
+use compressive_collector::{Limits, Role, Tokens};
 
 use running::{BATCHES, Running, bits, made, offline, operator, rows};
 

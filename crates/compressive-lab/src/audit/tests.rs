@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Rng;
+use compressive_data::Rng;
 
 /// Scores of releases of a number: `shift` plus noise.
 fn releases(n: usize, shift: f64, mut noise: impl FnMut() -> f64) -> Vec<f64> {

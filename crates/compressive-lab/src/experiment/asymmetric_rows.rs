@@ -3,7 +3,6 @@
 use compressive::design::Task;
 use compressive::{Feature, FrequencyLaw};
 
-use crate::Rng;
 use crate::error::Result;
 use crate::experiment::asymmetric::scale;
 use crate::experiment::excess::{
@@ -12,6 +11,7 @@ use crate::experiment::excess::{
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, draws, fits};
 use crate::plot::{Lines, Series};
+use compressive_data::Rng;
 
 /// \[Sch21\] figure 4.6, which is \[SJ22\] figure 4.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -103,7 +103,7 @@ impl Claim {
             (0..releases).map(one).collect()
         });
         let [first, second] = scores;
-        epsilon_lower_bound(&first?, &second?, self.delta, ERROR)
+        Ok(epsilon_lower_bound(&first?, &second?, self.delta, ERROR)?)
     }
 
     /// Sketches of two neighbouring tables at the largest distance.

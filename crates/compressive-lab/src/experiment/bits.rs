@@ -6,8 +6,8 @@ use compressive::learn::Decoder;
 use crate::error::Result;
 use crate::experiment::fits::Sketched;
 use crate::experiment::report::{Cell, Figure, Table, Verdict};
-use crate::mixture::Mixture;
 use crate::plot::{Lines, Series};
+use compressive_data::Mixture;
 
 /// Names of the features.
 const FEATURES: [&str; 2] = ["Fourier", "one-bit"];

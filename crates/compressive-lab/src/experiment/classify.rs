@@ -9,7 +9,7 @@ use crate::experiment::draws::{self, mean};
 use crate::experiment::labelled::{Labelled, Split};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::random::Rng;
+use compressive_data::Rng;
 
 /// Classifiers of three small tables.
 pub(super) const EXPERIMENT: Experiment = Experiment {

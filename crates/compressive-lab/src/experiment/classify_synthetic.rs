@@ -10,9 +10,9 @@ use crate::experiment::draws::{self, mean};
 use crate::experiment::labelled::{Labelled, Split};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::generate;
 use crate::plot::{Lines, Series};
-use crate::random::Rng;
+use compressive_data::Rng;
+use compressive_data::generate;
 
 /// \[Sch21\] figure 6.2.
 pub(super) const EXPERIMENT: Experiment = Experiment {

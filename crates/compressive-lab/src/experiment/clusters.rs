@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::experiment::draws::{median, share};
 use crate::experiment::report::{Cell, Verdict};
-use crate::rows::Sample;
-use crate::{KMeansParams, Rng, generate, kmeans, lloyd};
+use compressive_data::Sample;
+use compressive_data::{KMeansParams, Rng, generate, kmeans, lloyd};
 
 /// A relative SSE up to this counts as the optimum found.
 pub(super) const SUCCESS: f64 = 1.05;

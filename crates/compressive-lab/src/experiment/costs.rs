@@ -12,7 +12,7 @@ use compressive::model::{Content, MODEL_FORMAT, Model};
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;
-use crate::mixture::Mixture;
+use compressive_data::Mixture;
 
 /// Costs that differ by less than this share are equal: descents stop with about as much left.
 pub(super) const EQUAL: f64 = 1e-3;
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::fits;
-    use crate::{Rng, generate};
+    use compressive_data::{Rng, generate};
 
     #[test]
     fn an_end_is_stuck_above_the_cost_of_the_solution_and_misled_below() {

@@ -10,8 +10,8 @@ use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, decoder_costs};
 use crate::plot::{Lines, Series};
-use crate::rows::Sample;
-use crate::{KMeansParams, Rng, generate, lloyd, sse};
+use compressive_data::Sample;
+use compressive_data::{KMeansParams, Rng, generate, lloyd, sse};
 
 /// \[Sch21\] figures 6.6 and 6.7.
 pub(super) const EXPERIMENT: Experiment = Experiment {

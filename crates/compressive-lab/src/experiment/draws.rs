@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use crate::error::{Error, Result};
 use crate::experiment::{Options, Progress};
-use crate::parallel::thread_count;
+use compressive_data::parallel::thread_count;
 
 /// Calls `work(draw)` for every draw, whole draws at a time, and returns the results in the order of the draws.
 ///
@@ -100,8 +100,9 @@ mod tests {
 
     #[test]
     fn draws_come_back_in_order_whatever_the_number_of_threads() {
-        let run =
-            |threads| map(17, threads, "x", &mut |_| (), |draw| Ok(crate::Rng::derived(3, draw).next_u64()));
+        let run = |threads| {
+            map(17, threads, "x", &mut |_| (), |draw| Ok(compressive_data::Rng::derived(3, draw).next_u64()))
+        };
         let alone = run(1).expect("no error");
         assert_eq!(alone.len(), 17);
         assert_eq!(run(4), Ok(alone));
@@ -113,11 +114,11 @@ mod tests {
         map(3, 2, "cell", &mut |line| lines.push(line.to_owned()), |_| Ok(())).expect("no error");
         assert_eq!(lines, ["cell: 1 of 3 draws", "cell: 2 of 3 draws", "cell: 3 of 3 draws"]);
         let refuse = |draw: u64| match draw {
-            2 => Err(Error::TooFewRows { what: "draw 2", rows: 0, needed: 1 }),
+            2 => Err(Error::NoData { file: "draw 2".into() }),
             _ => Ok(draw),
         };
         let outcome = map(5, 2, "cell", &mut |_| (), refuse);
-        assert!(matches!(outcome, Err(Error::TooFewRows { what: "draw 2", .. })));
+        assert_eq!(outcome, Err(Error::NoData { file: "draw 2".into() }));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::experiment::fits::Sketched;
 use crate::experiment::mixtures::{oracle, parameters};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::metric::{characteristic, mmd};
-use crate::mixture::Mixture;
 use crate::plot::{Lines, Series};
-use crate::{Rng, generate};
+use compressive_data::Mixture;
+use compressive_data::metric::{characteristic, mmd};
+use compressive_data::{Rng, generate};
 
 /// \[KBGP18\] figure 8.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -7,15 +7,15 @@ use compressive::design::Task;
 use compressive::learn::Decoder;
 use compressive::{Feature, FrequencyLaw, SketchSpec};
 
-use crate::em::em_from;
 use crate::error::Result;
 use crate::experiment::draws::{mean, median};
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::Cell;
-use crate::metric::log_likelihood;
-use crate::mixture::Mixture;
-use crate::rows::Sample;
-use crate::{EmParams, KMeansParams, Rng, em, generate, kmeans, lloyd, sse};
+use compressive_data::Mixture;
+use compressive_data::Sample;
+use compressive_data::em::em_from;
+use compressive_data::metric::log_likelihood;
+use compressive_data::{EmParams, KMeansParams, Rng, em, generate, kmeans, lloyd, sse};
 
 /// A model may be so many times worse than the best.
 const SUCCESS: f64 = 1.2;

@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::experiment::draws::{self, median};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::families::{StableMixture, kmedians, sum_of_distances};
-use crate::rows::Sample;
-use crate::{KMeansParams, Rng, kmeans};
+use compressive_data::Sample;
+use compressive_data::families::{StableMixture, kmedians, sum_of_distances};
+use compressive_data::{KMeansParams, Rng, kmeans};
 
 /// Families besides Gaussian mixtures.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -187,7 +187,7 @@ fn separated(k: usize, dim: usize, rng: &mut Rng) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Rows;
+    use compressive_data::Rows;
 
     #[test]
     fn locations_are_kept_apart() {

@@ -12,8 +12,8 @@ use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, priva
 use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
 
 use crate::error::Result;
-use crate::mixture::{Mixture, Shape};
-use crate::parallel::map_chunks;
+use compressive_data::parallel::map_chunks;
+use compressive_data::{Mixture, Shape};
 
 /// Rows the program designs a spec on.
 pub(super) const PILOT_ROWS: usize = 10_000;
@@ -257,8 +257,8 @@ mod tests {
     use compressive::Source;
 
     use super::*;
-    use crate::metric::match_centers;
-    use crate::{Rng, generate};
+    use compressive_data::metric::match_centers;
+    use compressive_data::{Rng, generate};
 
     #[test]
     fn models_come_back_in_the_units_of_the_data() {

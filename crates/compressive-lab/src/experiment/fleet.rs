@@ -10,10 +10,10 @@ use crate::experiment::draws::{self, median};
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::metric::log_likelihood;
-use crate::rows::Rows;
 use crate::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
-use crate::{EmParams, KMeansParams, Rng, em, kmeans, sse};
+use compressive_data::Rows;
+use compressive_data::metric::log_likelihood;
+use compressive_data::{EmParams, KMeansParams, Rng, em, kmeans, sse};
 
 /// \[SJ22\] figure 1 and \[Sch21\] figure 4.9.
 pub(super) const EXPERIMENT: Experiment = Experiment {

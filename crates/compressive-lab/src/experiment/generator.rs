@@ -8,11 +8,11 @@ use compressive::model::Generator;
 use crate::error::Result;
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::metric::{Reference, median_distance};
-use crate::parallel::thread_count;
 use crate::plot::{Cloud, Clouds};
-use crate::rows::Rows;
-use crate::{Rng, generate};
+use compressive_data::Rows;
+use compressive_data::metric::{Reference, median_distance};
+use compressive_data::parallel::thread_count;
+use compressive_data::{Rng, generate};
 
 /// \[Sch21\] section 6.2.4.
 pub(super) const EXPERIMENT: Experiment = Experiment {

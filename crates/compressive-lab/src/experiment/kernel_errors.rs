@@ -143,7 +143,7 @@ pub(super) fn share_at(errors: &[&[f64]], look: usize, success: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rng;
+    use compressive_data::Rng;
 
     #[test]
     fn inner_products_are_those_of_all_entries() {

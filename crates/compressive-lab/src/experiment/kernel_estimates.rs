@@ -3,12 +3,12 @@
 use compressive::features::{Buffer, KernelPair, rows};
 use compressive::{Feature, FrequencyLaw, RowsRef, SketchSpec};
 
-use crate::Rng;
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, kernel_worst};
 use crate::plot::{Lines, Series};
+use compressive_data::Rng;
 
 /// \[Sch21\] figures 3.3 and 3.4.
 pub(super) const EXPERIMENT: Experiment = Experiment {

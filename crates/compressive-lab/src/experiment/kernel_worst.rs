@@ -2,13 +2,13 @@
 
 use compressive::Feature;
 
-use crate::Rng;
 use crate::error::Result;
 use crate::experiment::draws::{self, median};
 use crate::experiment::kernel_errors::{Pair, Set, share_at, transition};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Options, Progress};
 use crate::plot::{Heat, HeatMaps, Lines, Series};
+use compressive_data::Rng;
 
 const DIM: usize = 32;
 /// Standard deviation of the rows, and width of the Gaussian kernel: two different rows have a kernel of next to nothing.

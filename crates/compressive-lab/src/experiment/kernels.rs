@@ -7,9 +7,9 @@ use compressive::{Feature, LandmarkRule};
 
 use crate::error::Result;
 use crate::experiment::{fits, real};
-use crate::metric::log_likelihood;
-use crate::rows::Rows;
-use crate::{EmParams, KMeansParams, Rng, em, generate, kmeans, sse};
+use compressive_data::Rows;
+use compressive_data::metric::log_likelihood;
+use compressive_data::{EmParams, KMeansParams, Rng, em, generate, kmeans, sse};
 
 /// Clusters or components, in all problems.
 pub(super) const K: usize = 10;

@@ -8,7 +8,7 @@ use crate::experiment::clusters::{PROBLEMS, Problem, cell};
 use crate::experiment::draws;
 use crate::experiment::report::{Cell, Report, Table};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::sse;
+use compressive_data::sse;
 
 /// Compressive k-means on synthetic clusters.
 pub(super) const EXPERIMENT: Experiment = Experiment {

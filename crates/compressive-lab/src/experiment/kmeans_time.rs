@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::experiment::clock::{self, THREADS, timed, timed_median};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::{KMeansParams, Rng, generate, kmeans, sse};
+use compressive_data::{KMeansParams, Rng, generate, kmeans, sse};
 
 /// The times of \[KTTG17\] section 4.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -75,7 +75,7 @@ fn one(n_rows: usize, repeats: usize) -> Result<Outcome> {
     let mut losses = [sse(sample.rows()?, &greedy)?, sse(sample.rows()?, &auto)?, 0.0, 0.0];
     for (at, n_init) in STARTS.into_iter().enumerate() {
         let params = KMeansParams { n_init, threads: THREADS, ..KMeansParams::default() };
-        let (fit, seconds) = timed(|| kmeans(sample.rows()?, K, &params))?;
+        let (fit, seconds) = timed(|| Ok(kmeans(sample.rows()?, K, &params)?))?;
         (lloyd[at], losses[2 + at]) = (seconds, fit.sse);
     }
     let best = losses.iter().copied().fold(f64::MAX, f64::min);

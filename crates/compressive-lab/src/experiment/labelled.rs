@@ -4,9 +4,9 @@ use compressive::learn::classify::{ClassData, ClassifyParams, classify};
 use compressive::model::Content;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::experiment::{Options, real};
-use crate::random::Rng;
+use compressive_data::Rng;
 
 /// Rows without their class, and the classes.
 pub(super) struct Labelled {
@@ -92,7 +92,9 @@ impl<'a> Split<'a> {
     ) -> Result<f64> {
         let model = classify(operator, sketches, params)?;
         let Content::Classify(classifier) = &model.content else {
-            return Err(Error::TooFewRows { what: "a classifier", rows: 0, needed: 1 });
+            return Err(
+                compressive_data::Error::TooFewRows { what: "a classifier", rows: 0, needed: 1 }.into()
+            );
         };
         let labels =
             classifier.predictor(&model.columns)?.classify(RowsRef::F64(&self.rows(&self.test, None)))?;

@@ -16,7 +16,7 @@ use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
 use crate::plot::{Lines, Series};
-use crate::{KMeansParams, Rng, Rows, generate, lloyd, sse};
+use compressive_data::{KMeansParams, Rng, Rows, generate, lloyd, sse};
 
 /// Reports of one-bit features under local differential privacy.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -181,7 +181,7 @@ fn add_up(
             Some(sum) => sum.merge(&more)?,
         }
     }
-    sum.ok_or(crate::Error::TooFewRows { what: "reports", rows: 0, needed: 1 })
+    Ok(sum.ok_or(compressive_data::Error::TooFewRows { what: "reports", rows: 0, needed: 1 })?)
 }
 
 fn audit_table(options: &Options, progress: &mut Progress<'_>) -> Result<Table> {
@@ -240,7 +240,7 @@ fn audit(claim: f64, factor: f64, reports: usize, seed: u64) -> Result<f64> {
         Ok(body[body.len() - reports * width..].chunks_exact(width).map(of).collect())
     });
     let [first, second] = scores;
-    epsilon_lower_bound(&first?, &second?, 0.0, ERROR)
+    Ok(epsilon_lower_bound(&first?, &second?, 0.0, ERROR)?)
 }
 
 fn figure(n_rows: usize, ratios: &[usize], curves: Vec<Vec<(f64, f64)>>) -> Result<Figure> {

@@ -10,9 +10,9 @@ use crate::experiment::fits::{self, Sketched};
 use crate::experiment::mixtures::{cell, log_kl, parameters};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::mixture::Mixture;
-use crate::rows::Sample;
-use crate::{Rng, generate};
+use compressive_data::Mixture;
+use compressive_data::Sample;
+use compressive_data::{Rng, generate};
 
 /// \[KBGP18\] table 3.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -9,7 +9,7 @@ use crate::experiment::draws::{self, mean};
 use crate::experiment::mixtures::{cell, designed, em_best, log_kl, oracle, parameters};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
-use crate::{Rng, generate};
+use compressive_data::{Rng, generate};
 
 /// \[KBGP18\] Table 2.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::experiment::draws::{mean, median};
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::Cell;
-use crate::metric::symmetric_kl;
-use crate::mixture::Mixture;
-use crate::rows::Sample;
-use crate::{EmParams, em};
+use compressive_data::Mixture;
+use compressive_data::Sample;
+use compressive_data::metric::symmetric_kl;
+use compressive_data::{EmParams, em};
 
 /// Parameters of a mixture of k diagonal Gaussians, as the papers count them.
 pub(super) fn parameters(k: usize, dim: usize) -> usize {

@@ -10,7 +10,7 @@ use crate::experiment::mixtures::{cell, designed, em_best, log_kl};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
 use crate::plot::{Lines, Series};
-use crate::{Rng, generate};
+use compressive_data::{Rng, generate};
 
 /// \[KBGP18\] figure 3.
 pub(super) const EXPERIMENT: Experiment = Experiment {

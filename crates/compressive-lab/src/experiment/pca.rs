@@ -5,13 +5,13 @@ use compressive::design::{DesignParams, Task};
 use compressive::learn::Decoder;
 use compressive::model::{Content, Model};
 
-use crate::Rng;
 use crate::error::Result;
 use crate::experiment::draws::{self, median};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::linear::jacobi;
 use crate::plot::{Lines, Series};
+use compressive_data::Rng;
+use compressive_data::jacobi;
 
 /// \[GBKT17\] section 3.
 pub(super) const EXPERIMENT: Experiment = Experiment {

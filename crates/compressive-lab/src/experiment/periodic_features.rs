@@ -2,12 +2,12 @@
 
 use compressive::Feature;
 
-use crate::Rng;
 use crate::error::Result;
 use crate::experiment::kernel_errors::{Pair, Set, share_at, transition};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, draws};
 use crate::plot::{Lines, Series};
+use compressive_data::Rng;
 
 /// \[Sch21\] figure 3.8.
 pub(super) const EXPERIMENT: Experiment = Experiment {

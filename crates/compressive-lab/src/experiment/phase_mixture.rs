@@ -9,7 +9,7 @@ use crate::experiment::mixtures::{cell, designed, log_kl, parameters};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
 use crate::plot::{Heat, HeatMaps};
-use crate::{Rng, generate};
+use compressive_data::{Rng, generate};
 
 /// \[KBGP18\] figure 4.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::experiment::draws::{self, share};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::mixture::{Mixture, Shape};
 use crate::plot::{Heat, HeatMaps};
-use crate::{KMeansParams, Rng, kmeans, sse};
+use compressive_data::{KMeansParams, Rng, kmeans, sse};
+use compressive_data::{Mixture, Shape};
 
 /// \[Sch21\] figure 4.4.
 pub(super) const EXPERIMENT: Experiment = Experiment {

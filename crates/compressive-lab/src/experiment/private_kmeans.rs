@@ -10,8 +10,8 @@ use crate::experiment::draws::{self, median};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
 use crate::plot::{Lines, Series};
-use crate::{Bounds, KMeansParams, PrivateKMeansParams, PrivateStart, Rng, Rows};
-use crate::{generate, lloyd, private_kmeans, sse};
+use compressive_data::{Bounds, KMeansParams, PrivateKMeansParams, PrivateStart, Rng, Rows};
+use compressive_data::{generate, lloyd, private_kmeans, sse};
 
 /// \[Sch21\] section 5.3.1, figure 5.2.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -150,7 +150,7 @@ fn one_draw(n_rows: usize, budgets: &[f64], draw: u64) -> Result<Vec<Outcome>> {
         let baseline = |start| -> Result<f64> {
             let params =
                 PrivateKMeansParams { epsilon, start, seed, threads: 1, ..PrivateKMeansParams::default() };
-            sse(evaluated, &private_kmeans(rows, K, &bounds, &params)?.centers)
+            Ok(sse(evaluated, &private_kmeans(rows, K, &bounds, &params)?.centers)?)
         };
         let params = DesignParams {
             task: Task::Kmeans,

@@ -9,9 +9,9 @@ use crate::experiment::draws::{self, median};
 use crate::experiment::mixtures::em_best;
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::metric::log_likelihood;
 use crate::plot::{Lines, Series};
-use crate::{Composition, PrivateEmParams, Rng, generate, private_em};
+use compressive_data::metric::log_likelihood;
+use compressive_data::{Composition, PrivateEmParams, Rng, generate, private_em};
 
 /// \[Sch21\] section 5.3.2, figure 5.4 left.
 pub(super) const EXPERIMENT: Experiment = Experiment {

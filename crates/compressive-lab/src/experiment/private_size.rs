@@ -11,7 +11,7 @@ use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress};
 use crate::plot::{Heat, HeatMaps};
-use crate::{KMeansParams, Rng, Rows, generate, lloyd, sse};
+use compressive_data::{KMeansParams, Rng, Rows, generate, lloyd, sse};
 
 /// \[Sch21\] figure 5.5.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -11,8 +11,8 @@ use crate::experiment::fits::{self, Sketched};
 use crate::experiment::questions::{KINDS, Question};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, real};
-use crate::rows::Rows;
-use crate::{Rng, generate};
+use compressive_data::Rows;
+use compressive_data::{Rng, generate};
 
 /// Queries answered from sketches.
 pub(super) const EXPERIMENT: Experiment = Experiment {

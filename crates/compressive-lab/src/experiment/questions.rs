@@ -1,7 +1,7 @@
 //! Random queries with their true answers on the rows.
 
-use crate::random::Rng;
-use crate::rows::Rows;
+use compressive_data::Rng;
+use compressive_data::Rows;
 
 /// What a query asks.
 #[derive(Clone, Debug, PartialEq)]

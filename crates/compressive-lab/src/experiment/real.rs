@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::experiment::draws::{self, median};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::rows::Rows;
-use crate::{KMeansParams, kmeans, sse};
+use compressive_data::Rows;
+use compressive_data::{KMeansParams, kmeans, sse};
 
 /// k-means of real data.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -7,10 +7,10 @@ use crate::experiment::bits::{Curves, Values, features};
 use crate::experiment::draws::{self, mean};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::mixture::Mixture;
-use crate::rows::Rows;
 use crate::simulate::sounds::{CLASSES, Clips, DIM};
-use crate::{EmParams, Rng, em};
+use compressive_data::Mixture;
+use compressive_data::Rows;
+use compressive_data::{EmParams, Rng, em};
 
 /// \[Sch21\] figure 4.10.
 pub(super) const EXPERIMENT: Experiment = Experiment {

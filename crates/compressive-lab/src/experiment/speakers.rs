@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::experiment::draws::{self, mean};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::mixture::Mixture;
 use crate::plot::{Lines, Series};
-use crate::rows::Rows;
 use crate::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
-use crate::{EmParams, Rng, em};
+use compressive_data::Mixture;
+use compressive_data::Rows;
+use compressive_data::{EmParams, Rng, em};
 
 /// \[KBGP18\] tables 4 and 5, and figure 7.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -9,7 +9,7 @@ use crate::experiment::draws::median;
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, mixtures};
-use crate::{Rng, generate};
+use compressive_data::{Rng, generate};
 
 /// Seconds of `auto`, `split` and `cl-ompr`.
 pub(super) const EXPERIMENT: Experiment = Experiment {

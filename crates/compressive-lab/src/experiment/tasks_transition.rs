@@ -9,9 +9,9 @@ use crate::experiment::costs::End;
 use crate::experiment::draws::{self, mean, median};
 use crate::experiment::report::{Cell, Figure, Report, Table, Verdict};
 use crate::experiment::{Experiment, Options, Progress, fits};
-use crate::metric::log_likelihood;
 use crate::plot::{Lines, Series};
-use crate::{KMeansParams, Rng, generate, lloyd, sse};
+use compressive_data::metric::log_likelihood;
+use compressive_data::{KMeansParams, Rng, generate, lloyd, sse};
 
 /// \[Sch21\] figure 6.8.
 pub(super) const EXPERIMENT: Experiment = Experiment {

@@ -49,13 +49,16 @@ fn a_report_is_printed_as_markdown_with_a_verdict_in_every_row() {
 #[test]
 fn written_files_hold_the_page_its_origin_and_unrounded_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
-    let origin =
-        Provenance { command: "lab run example".into(), machine: "a machine".into(), commit: "abc".into() };
+    let origin = Provenance {
+        command: "compressive-lab run example".into(),
+        machine: "a machine".into(),
+        commit: "abc".into(),
+    };
     let files = write(&example(), &origin, &folder.path().join("new")).expect("written");
     let names: Vec<_> = files.iter().map(|f| f.file_name().expect("a name").to_string_lossy()).collect();
     assert_eq!(names, ["example.md", "example.json", "example.png"]);
     let page = std::fs::read_to_string(&files[0]).expect("the page");
-    assert!(page.ends_with("Made by `lab run example` on a machine, commit abc; all numbers, unrounded: [example.json](example.json).\n"));
+    assert!(page.ends_with("Made by `compressive-lab run example` on a machine, commit abc; all numbers, unrounded: [example.json](example.json).\n"));
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&files[1]).expect("JSON")).expect("valid");
     let rows = &json["report"]["tables"][0]["rows"];

@@ -7,7 +7,7 @@ use compressive::features::{Buffer, add_packed, packed};
 use compressive::{RowsRef, Sketch, SketchOperator, SketchSpec};
 
 use crate::error::Result;
-use crate::random::Rng;
+use compressive_data::Rng;
 
 /// Quantities of a reading, with the deviations of a regime and the spread between regimes.
 const QUANTITIES: [(&str, f64, f64); 4] =

@@ -13,7 +13,7 @@ use std::f64::consts::TAU;
 use compressive::model::Model;
 
 use crate::error::Result;
-use crate::random::Rng;
+use compressive_data::Rng;
 use mel::Mel;
 
 /// Samples a second, and of a clip.

@@ -7,7 +7,7 @@
 use compressive::model::{Content, Model};
 
 use crate::error::Result;
-use crate::random::Rng;
+use compressive_data::Rng;
 
 /// Coefficients of a frame.
 pub const DIM: usize = 12;

@@ -75,7 +75,7 @@ fn fourier(re: &mut [f64], im: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Rng;
+    use compressive_data::Rng;
 
     #[test]
     fn the_fourier_transform_is_the_sum_it_stands_for() {

@@ -16,7 +16,7 @@ fn chunk_len(n_rows: usize) -> usize {
 }
 
 /// The number of threads meant by a parameter, where 0 stands for all cores.
-pub(crate) fn thread_count(threads: usize) -> usize {
+pub fn thread_count(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         given => given,
@@ -24,7 +24,7 @@ pub(crate) fn thread_count(threads: usize) -> usize {
 }
 
 /// Calls `work(index, rows)` for every chunk of `n_rows` rows and returns the results in the order of the chunks.
-pub(crate) fn map_chunks<T: Send>(
+pub fn map_chunks<T: Send>(
     n_rows: usize,
     threads: usize,
     work: impl Fn(usize, Range<usize>) -> T + Sync,

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-
 /// What a batch may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -59,12 +57,19 @@ pub struct Answer {
     pub private: bool,
 }
 
+/// A name of a stream that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no name of a stream; use 1 to 100 letters, digits, `-`, `_` and `.`, beginning with a letter or digit"
+)]
+pub struct BadName(pub String);
+
 /// Refuses names that could be anything but a name.
-pub fn check_name(name: &str) -> Result<()> {
+pub fn check_name(name: &str) -> Result<(), BadName> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     if first && plain && name.len() <= 100 && !name.contains("..") {
         return Ok(());
     }
-    Err(Error::Name(name.chars().take(40).collect()))
+    Err(BadName(name.chars().take(40).collect()))
 }

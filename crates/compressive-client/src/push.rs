@@ -1,7 +1,7 @@
 //! From rows to acknowledged batches: read in order, packed, spooled, sent until the collector has them.
 
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use compressive::features::{Buffer, packed, packed_len};
@@ -12,8 +12,12 @@ use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_
 use crate::batch::Kind;
 use crate::client::{Client, Place, Sent};
 use crate::error::{Error, Result};
-use crate::lock;
 use crate::spool::Spool;
+
+/// A lock whose holders leave nothing half done, so that it can be taken over from one that panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The longest wait between two attempts.
 const WAIT_MAX: Duration = Duration::from_secs(10);

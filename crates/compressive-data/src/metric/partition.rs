@@ -1,6 +1,6 @@
 //! Relative SSE and adjusted Rand index.
 
-use crate::error::{Error, Result, expect_len, positive};
+use crate::error::{Error, Result, at_least_one, expect_len, positive};
 use crate::kmeans::{KMeansParams, kmeans, sse};
 use crate::rows::Rows;
 
@@ -43,16 +43,35 @@ pub fn ari(first: &[u32], second: &[u32]) -> Result<f64> {
     let joint = pairs_within(&mut both);
     let a = pairs_within(&mut first.to_vec());
     let b = pairs_within(&mut second.to_vec());
-    let n = first.len() as f64;
-    let all = n * (n - 1.0) / 2.0;
+    Ok(adjusted(joint, a, b, pairs(first.len() as u64)))
+}
+
+/// [`ari`] from the rows of each class and cluster, $n_{ab}$, class after class with `clusters` numbers each. Cost: one pass over them.
+pub fn ari_of_counts(counts: &[u64], clusters: usize) -> Result<f64> {
+    at_least_one("clusters", clusters)?;
+    expect_len("counts of whole classes", counts.len(), counts.len().next_multiple_of(clusters))?;
+    let classes = counts.chunks_exact(clusters);
+    let joint = counts.iter().map(|n| pairs(*n)).sum();
+    let a = classes.clone().map(|class| pairs(class.iter().sum())).sum();
+    let b = (0..clusters).map(|l| pairs(classes.clone().map(|class| class[l]).sum())).sum();
+    Ok(adjusted(joint, a, b, pairs(counts.iter().sum())))
+}
+
+/// The index of the pairs of rows that are together in both partitions, in each, and of all pairs.
+fn adjusted(joint: f64, a: f64, b: f64, all: f64) -> f64 {
     let expected = if all > 0.0 { a * b / all } else { 0.0 };
     let most = (a + b) / 2.0;
     // Equality means a = b = 0 or a = b = all pairs: both trivial in the same way.
-    Ok(if most == expected { 1.0 } else { (joint - expected) / (most - expected) })
+    if most == expected { 1.0 } else { (joint - expected) / (most - expected) }
+}
+
+/// Pairs among n rows.
+fn pairs(n: u64) -> f64 {
+    n as f64 * (n as f64 - 1.0) / 2.0
 }
 
 /// Pairs of equal labels.
 fn pairs_within<T: Ord>(labels: &mut [T]) -> f64 {
     labels.sort_unstable();
-    labels.chunk_by(|a, b| a == b).map(|run| run.len() as f64 * (run.len() as f64 - 1.0) / 2.0).sum()
+    labels.chunk_by(|a, b| a == b).map(|run| pairs(run.len() as u64)).sum()
 }

@@ -53,7 +53,7 @@ pub(crate) fn floor_eigenvalues(matrix: &mut [f64], dim: usize, floor: f64) {
 }
 
 /// Eigenvalues and eigenvectors (columns) of a symmetric matrix, by cyclic Jacobi rotations.
-pub(crate) fn jacobi(mut a: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
+pub fn jacobi(mut a: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
     let mut vectors = vec![0.0; dim * dim];
     (0..dim).for_each(|i| vectors[i * dim + i] = 1.0);
     let total: f64 = a.iter().map(|x| x * x).sum();

@@ -42,7 +42,7 @@ impl Spool {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => State {
                 purpose: purpose.into(),
                 place: place.into(),
-                id: hex(&random::<12>()?),
+                id: hex(&random::<12>().map_err(|e| failed(&path, e))?),
                 batches: 0,
                 rows: 0,
                 complete: false,

@@ -1,4 +1,4 @@
-//! Seconds of the baselines that see all rows, and their quality. `cargo bench -p compressive-lab`
+//! Seconds of the baselines that see all rows, and their quality. `cargo bench -p compressive-data`
 //!
 //! Lines: problem (n, d, k), seconds, quality. The seeds are fixed, so the quality repeats to the last digit.
 //!
@@ -15,8 +15,8 @@
 
 use std::time::Instant;
 
-use compressive_lab::metric::{ari, reference_sse, rsse, symmetric_kl};
-use compressive_lab::{EmParams, KMeansParams, Result, Rng, em, generate, kmeans};
+use compressive_data::metric::{ari, reference_sse, rsse, symmetric_kl};
+use compressive_data::{EmParams, KMeansParams, Result, Rng, em, generate, kmeans};
 
 fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let clock = Instant::now();

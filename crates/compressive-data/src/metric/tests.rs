@@ -189,3 +189,15 @@ fn mixtures_of_other_dimensions_are_refused() {
     assert!(matches!(symmetric_kl(&p, &p, 0, 0), Err(Error::Parameter { .. })));
     assert!(matches!(mmd_gaussian(&p, &p, 0.0), Err(Error::Parameter { .. })));
 }
+
+#[test]
+fn the_adjusted_rand_index_of_counts_is_that_of_the_labels() {
+    let (first, second) = ([0, 0, 1, 1, 2, 2, 2, 0], [0, 0, 1, 0, 1, 1, 1, 1]);
+    let mut counts = vec![0; 6];
+    first.iter().zip(&second).for_each(|(a, b): (&u32, &u32)| counts[(2 * a + b) as usize] += 1);
+    let expected = ari(&first, &second).unwrap();
+    assert!((ari_of_counts(&counts, 2).unwrap() - expected).abs() < 1e-15);
+    assert_eq!(ari_of_counts(&[5, 0], 2), Ok(1.0));
+    assert_eq!(ari_of_counts(&[5, 0, 0, 3], 2), Ok(1.0));
+    assert!(ari_of_counts(&[5, 0, 0], 2).is_err());
+}

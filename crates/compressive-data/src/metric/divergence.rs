@@ -134,7 +134,7 @@ fn check_pair(p: &Mixture, q: &Mixture) -> Result<()> {
 }
 
 /// Real and imaginary part of the characteristic function.
-pub(crate) fn characteristic(mixture: &Mixture, omega: &[f64]) -> (f64, f64) {
+pub fn characteristic(mixture: &Mixture, omega: &[f64]) -> (f64, f64) {
     let dot = |a: &[f64]| a.iter().zip(omega).map(|(x, w)| x * w).sum::<f64>();
     let mut value = (0.0, 0.0);
     for (component, &weight) in mixture.weights.iter().enumerate() {
