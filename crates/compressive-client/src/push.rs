@@ -39,6 +39,7 @@ pub struct PushParams<'a> {
 
 /// What was pushed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pushed {
     /// Rows acknowledged by this call.
     pub rows: u64,

@@ -70,6 +70,7 @@ impl Default for EmParams {
 
 /// How the best run went.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct EmInfo {
     /// Iterations of the best restart and its finish.
     pub iterations: usize,
@@ -83,6 +84,7 @@ pub struct EmInfo {
 
 /// A mixture fitted to all rows.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Em {
     /// The fitted mixture.
     pub mixture: Mixture,

@@ -45,6 +45,7 @@ impl Default for KMeansParams {
 
 /// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// The change fell to the tolerance.
     Converged,
@@ -54,6 +55,7 @@ pub enum Stop {
 
 /// How the best run went.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct KMeansInfo {
     /// Iterations of the best start.
     pub iterations: usize,
@@ -69,6 +71,7 @@ pub struct KMeansInfo {
 
 /// k centres and the partition they make.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct KMeans {
     /// k x d centres, row-major.
     pub centers: Vec<f64>,

@@ -100,6 +100,7 @@ pub struct PrivateEmInfo {
 
 /// The mixture that DP-EM found.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PrivateEm {
     /// Weights, means and variances.
     pub mixture: Mixture,

@@ -133,6 +133,7 @@ pub struct PrivateKMeansInfo {
 
 /// The centres that DP-Lloyd found.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PrivateKMeans {
     /// k x d centres in the user's units, row-major; all in the box.
     pub centers: Vec<f64>,

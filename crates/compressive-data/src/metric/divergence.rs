@@ -10,6 +10,7 @@ use crate::rows::Rows;
 
 /// A Monte Carlo estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// The mean of the draws.
     pub value: f64,

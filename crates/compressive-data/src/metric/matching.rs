@@ -4,6 +4,7 @@ use crate::error::{Result, at_least_one, expect_len};
 
 /// The best pairing of true and estimated centres.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Matching {
     /// The estimated centre paired with each true one.
     pub partner: Vec<usize>,
