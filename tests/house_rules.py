@@ -1,12 +1,12 @@
-"""The measurable house rules: file and function length, no unsafe outside the kernels, no unfinished markers, and
-for the core the order of its layers and no word of any surface."""
+"""The measurable house rules: length of files, functions and comment lines, no unsafe outside the kernels, no
+unfinished markers, and for the core the order of its layers and no word of any surface."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
-FILE_LIMIT, FUNCTION_LIMIT = 600, 80
+FILE_LIMIT, FUNCTION_LIMIT, COMMENT_LIMIT = 600, 80, 400
 UNFINISHED = re.compile(r"\b(?:todo|unimplemented|dbg)!|FIX" + r"ME|XX" + r"X")
 
 CORE = "crates/compressive/src/"
@@ -62,6 +62,8 @@ def complaints():
             if UNFINISHED.search(line):
                 yield f"{name}:{i + 1}: unfinished: {line.strip()}"
             code = line.split("//")[0]
+            if name.endswith(".rs") and code.strip() == "" and len(line) > COMMENT_LIMIT:
+                yield f"{name}:{i + 1}: a comment line of {len(line)} characters, the limit is {COMMENT_LIMIT}"
             if name.endswith(".rs") and "compressive-kernels" not in name and re.search(r"\bunsafe\b(?!_code|-inline)", code):
                 yield f"{name}:{i + 1}: unsafe belongs in compressive-kernels"
         yield from upward(name, lines)

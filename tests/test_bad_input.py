@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import COLUMNS, PROGRAM, write_csv
+from testing import COLUMNS, PROGRAM
 
 
 @pytest.fixture

@@ -13,17 +13,10 @@ import time
 
 import numpy as np
 import pytest
-from collecting import Server
-from conftest import PROGRAM
+from testing import PROGRAM, Server
 
 # Kills of the server; a full run has 200: COLLECTOR_KILLS=200 pytest tests/test_collector.py
 KILLS = int(os.environ.get("COLLECTOR_KILLS", "10"))
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(tmp_path / "data") as server:
-        yield server
 
 
 def prepare(program, folder, n_files=1, rows=5000, feature="one-bit"):

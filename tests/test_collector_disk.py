@@ -7,16 +7,11 @@ import signal
 import subprocess
 
 import pytest
-from collecting import BITS, REPORTS, SKETCH, Fleet, Server
+from testing import BITS, REPORTS, SKETCH, Server
 
 MEGABYTES = 3
 # Requests that are sent after the first refusal.
 AFTER = 40
-
-
-@pytest.fixture
-def fleet(program, tmp_path):
-    return Fleet(program, tmp_path)
 
 
 def mount(*words):

@@ -14,10 +14,10 @@ import threading
 import hypothesis
 import pytest
 import schemathesis
-from collecting import ARROW, BITS, BUCKET, CSV, JSON, REPORTS, SKETCH, Fleet, Server, header_of
 from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
+from testing import ARROW, BITS, BUCKET, CSV, JSON, REPORTS, SKETCH, Server, header_of
 
 # Damaged batches that are sent.
 BODIES = int(os.environ.get("COLLECTOR_BODIES", "2000"))
@@ -26,11 +26,6 @@ EXAMPLES = int(os.environ.get("COLLECTOR_EXAMPLES", "10"))
 SENDERS = 4
 # Resident megabytes that hostile requests may drive a server to: its cache (64), a few bodies, and what it has anyway (about 15).
 MEMORY_MAX = 150
-
-
-@pytest.fixture
-def fleet(program, tmp_path):
-    return Fleet(program, tmp_path)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 import pyarrow as pa
 import pytest
-from collecting import ARROW, BITS, BUCKET, CSV, JSON, REPORTS, SKETCH, Fleet, Server, arrow, eventually
+from testing import ARROW, BITS, BUCKET, CSV, JSON, REPORTS, SKETCH, Server, arrow, eventually
 
 BODY_MAX = 1 << 20
 # Resident megabytes of a server whose bodies have 1 MB: its cache (64), and what it has anyway (about 15).
@@ -21,11 +21,6 @@ MEMORY_MAX = 120
 # The same where bodies may have 16 MB, as they may by default.
 LARGE_MAX = 400
 IDLE, SLOW = 1000, 200
-
-
-@pytest.fixture
-def fleet(program, tmp_path):
-    return Fleet(program, tmp_path)
 
 
 @pytest.fixture
@@ -286,6 +281,7 @@ def pushed(program, server, key):
     return told["rows"] / (time.perf_counter() - start), told["rows"]
 
 
+@pytest.mark.alone
 def test_a_thousand_idle_connections_and_two_hundred_slow_ones_stop_nobody(program, tmp_path, server, fleet):
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(files[0], min(files[1], 4096)), files[1]))
@@ -362,6 +358,7 @@ def reachable(server):
         return False
 
 
+@pytest.mark.alone
 def test_models_that_nobody_waits_for_hold_up_nobody(large, fleet):
     assert fleet.push(large, BITS, "first", fleet.bits)[0] == 200
     # Each would take a minute or more.

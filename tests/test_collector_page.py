@@ -12,10 +12,9 @@ import sys
 import numpy as np
 import pytest
 import test_report
-from collecting import SKETCH, Server
-from conftest import PROGRAM, Program
 from playwright.sync_api import expect
-from test_report import FLAGS, ROOT
+from test_report import FLAGS
+from testing import PROGRAM, ROOT, SKETCH, Program, Server
 
 browser = test_report.browser
 HOSTILE = "<img src=x onerror=document.title='owned'>"
@@ -54,13 +53,6 @@ class Opened(test_report.Opened):
         self["#k"].fill(str(k))
         self["#fit button"].click()
         expect(self["#model-say"]).to_contain_text("learned from", timeout=SLOW)
-
-
-@pytest.fixture
-def server(tmp_path):
-    server = Server(tmp_path / "data")
-    yield server
-    server.kill()
 
 
 def clusters(path, seed, shift=0.0, rows=4000, columns=("a", "b", "c")):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from testing import write_csv
 
 
 def test_task_and_k_are_enough(program, tmp_path, rows):

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import ROOT, write_csv
 from format_reference import f32, file_bytes, fma, sketch_bytes
 from safetensors import safe_open
+from testing import ROOT, write_csv
 
 GOLDEN = ROOT / "testdata" / "golden"
 FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic"]

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import write_csv
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
+from testing import write_csv
 
 NAMES = ["x0", "x1", "x2", "x3"]
 CENTRES = np.array([[0, 0, 0, 0], [9, 0, 1, -5], [-7, 8, 0, 3], [2, -9, 7, 0], [-5, -6, -8, 6]], dtype=float)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import COLUMNS, write_csv
+from testing import COLUMNS, write_csv
 
 
 @pytest.fixture

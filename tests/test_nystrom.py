@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import COLUMNS, write_csv
 from reference import read_sketch, working
 from sklearn.metrics import adjusted_rand_score
+from testing import COLUMNS, write_csv
 
 LAWS = ["rpcholesky", "greedy", "leverage", "uniform"]
 

@@ -1,13 +1,12 @@
 """Principal components from the shell: beside scikit-learn's PCA, through private releases, and what is refused."""
 
-import hashlib
 import json
 
 import numpy as np
 import pyarrow.parquet
 import pytest
-from conftest import write_csv
 from sklearn.decomposition import PCA
+from testing import sha, write_csv
 
 N, D, K = 20_000, 12, 3
 NAMES = [f"x{c}" for c in range(D)]
@@ -37,10 +36,6 @@ def files(tmp_path, rows):
 def angles(a, b):
     """Sines of the principal angles between two subspaces, given by orthonormal rows."""
     return np.sqrt(np.maximum(0, 1 - np.linalg.svd(np.asarray(a) @ np.asarray(b).T)[1] ** 2))
-
-
-def sha(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("flags", [[], ["--complex"], ["--structured"], ["--decoder", "psd"], ["--decoder", "nuclear"]], ids=" ".join)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PROGRAM, ROOT
+from testing import PROGRAM, ROOT
 
 # kmeans-large is kmeans with more rows and fewer contenders.
 JOBS = ["sketch", "kmeans", "mixture", "pca", "private", "merge"]
@@ -77,6 +77,8 @@ def quality(folder, job, contender):
     return value
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_ours_is_as_good_as_scikit_learn(folder):
     for job in ("kmeans", "merge"):
         assert quality(folder, job, "ours") <= 1.01 * quality(folder, job, "sklearn")
@@ -89,6 +91,8 @@ def test_ours_is_as_good_as_scikit_learn(folder):
     assert quality(folder, "sketch", "ours") <= min(1e-6, quality(folder, "sketch", "numpy"))
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_every_contender_has_a_row_with_ratios_or_a_reason(folder):
     head, *rows = table((folder / "peers.md").read_text(), "job")
     assert head == HEAD
@@ -102,6 +106,8 @@ def test_every_contender_has_a_row_with_ratios_or_a_reason(folder):
             assert row[1].startswith(("faiss", "diffprivlib")), row
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_ratios_are_to_the_first_contender_of_the_job(folder):
     _, *rows = table((folder / "peers.md").read_text(), "job")
     shown = {(row[0], row[1]): row for row in rows}
@@ -130,6 +136,8 @@ def agree(page, readme):
     return len(short)
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_the_block_of_the_readme_has_the_numbers_of_the_page(folder):
     page, readme = (folder / "peers.md").read_text(), (folder / "README.md").read_text()
     peers = sum(
@@ -149,6 +157,8 @@ def test_the_readme_of_the_project_has_the_numbers_of_its_page():
     assert agree((ROOT / "docs" / "results" / "peers.md").read_text(), (ROOT / "README.md").read_text()) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_a_second_run_keeps_what_was_measured(folder):
     before = (folder / "peers.md").read_text()
     told = run(folder)

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from conftest import Program
 from safetensors import safe_open
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
+from testing import Program
 
 N, D, K, M = 200_000, 4, 4, 80
 UNIT = 2**24

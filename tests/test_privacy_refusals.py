@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import PROGRAM, write_csv
+from testing import PROGRAM, write_csv
 
 COLUMNS = ["a", "b"]
 

@@ -3,15 +3,7 @@
 import json
 
 import numpy as np
-import pytest
-from collecting import Server
-from conftest import write_csv
-
-
-@pytest.fixture
-def server(tmp_path):
-    with Server(tmp_path / "data") as server:
-        yield server
+from testing import write_csv
 
 
 def clusters(n, seed=5):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import write_csv
+from testing import write_csv
 
 N = 20_000
 NAMES = ["x", "y", "odd name"]

@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from conftest import PROGRAM, ROOT
+from testing import PROGRAM, ROOT
 
 CHANGING = re.compile(r"[\d.,]+ (ms|s|rows/s)\b")
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")

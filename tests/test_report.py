@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import pytest
+from testing import ROOT, Program
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 AXE = ROOT / ".venv" / "axe" / "axe-core-4.14.0" / "package" / "axe.min.js"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 FLAGS += ["--disable-component-update"]
@@ -200,7 +200,6 @@ def test_a_report_refuses_what_does_not_belong_together(program, tmp_path):
 
 def shots(folder):
     """Screenshots for the guide: ten clusters over a week of sketches, wide and narrow."""
-    from conftest import Program
     from playwright.sync_api import sync_playwright
 
     program = Program(folder)

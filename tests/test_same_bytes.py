@@ -1,11 +1,9 @@
 """The same rows give the same bytes, whatever the threads, chunks, order, shards, format or instruction set."""
 
 import gzip
-import hashlib
 import io
 import itertools
 import json
-import pathlib
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +11,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from conftest import COLUMNS, ROOT, write_csv
+from testing import COLUMNS, ROOT, sha, write_csv
 
 FEATURES = ["fourier", "one-bit", "sawtooth", "cosine", "periodic", "quadratic", "quadratic-complex"]
 CASES = [(f, s) for f in FEATURES for s in (False, True)] + [("nystrom", False), ("conv", False)]
-
-
-def sha(path):
-    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
 @pytest.fixture(params=CASES, ids=lambda p: f"{p[0]}{'-structured' * p[1]}")

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from testing import ROOT
 
 FOLDER = ROOT / "testdata" / "solvers"
 NNLS = json.loads((FOLDER / "nnls.json").read_text())

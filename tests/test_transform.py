@@ -1,17 +1,15 @@
 """`transform` with a spec or a sketch: features of single rows beside numpy, their sums beside the sketch, bits, kernels, and what is refused."""
 
-import hashlib
 import itertools
 import json
-import pathlib
 import sys
 
 import numpy as np
 import pyarrow.parquet
 import pytest
-from conftest import COLUMNS, ROOT, write_csv
 from reference import wave, working
 from safetensors import safe_open
+from testing import COLUMNS, ROOT, sha, write_csv
 
 sys.path.insert(0, str(ROOT / "benches"))
 import semi_quantized_svm as svm  # noqa: E402
@@ -21,10 +19,6 @@ NAMES = {
     "fourier": ["cos", "sin"], "cosine": ["cos"], "one-bit": ["signcos", "signsin"], "sawtooth": ["sawcos", "sawsin"],
     "periodic": ["wave", "late"], "quadratic": ["square", "projection"], "nystrom": ["kernel"],
 }
-
-
-def sha(path):
-    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
 def design(program, folder, rows, feature, *flags, out="spec.json"):

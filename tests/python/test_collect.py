@@ -8,12 +8,10 @@ import sys
 import threading
 import time
 
+import compressive
 import numpy as np
 import pytest
-from conftest import Program
-from test_collector import Server
-
-import compressive
+from testing import Program, Server
 
 COLUMNS = ["x0", "x1", "x2"]
 SECRET = "cvt_this-is-no-token-of-anybody"

@@ -10,7 +10,6 @@ import contextlib
 import importlib.util
 import io
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -18,9 +17,8 @@ import warnings
 from typing import NamedTuple
 
 import pytest
-from test_collector import Server
+from testing import ROOT, Server
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "python"
 BLOCK = re.compile(
     r"(?:<!-- skip: (?P<reason>[^>]+) -->\n)?^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?",
@@ -97,18 +95,30 @@ def test_no_python_block_of_the_pages_is_missed():
         assert page.read_text().count("```python\n") == len(list(blocks(page))), page.name
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    for module in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
-        pytest.importorskip(module)
-    folder = tmp_path_factory.mktemp("site")
+def build(python, folder):
     # The theme's notice about its successor is no fault of the pages.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout + done.stderr == ""
     return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for module in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
+        pytest.importorskip(module)
+    return build(sys.executable, tmp_path_factory.mktemp("site"))
+
+
+@pytest.mark.slow
+def test_the_site_builds_with_what_its_requirements_name_and_the_package(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    command = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", "docs/requirements.txt"]
+    subprocess.run([*command, *(ROOT / "target" / "wheels").glob("*.whl")], cwd=ROOT, check=True)
+    build(python, tmp_path / "site")
 
 
 def test_the_pages_of_the_site_load_nothing_from_elsewhere(site):

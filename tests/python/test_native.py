@@ -9,11 +9,10 @@ import signal
 import threading
 import time
 
+import compressive
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
-
-import compressive
 
 
 @pytest.fixture(scope="module")
@@ -230,15 +229,6 @@ def test_other_python_threads_run_during_a_pass(spec):
     assert len(inside) > 10
 
 
-@pytest.fixture
-def interruptible():
-    """Python's own answer to Ctrl-C, which a shell that runs tests in the background takes away."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_stops_a_pass_and_nothing_is_added():
     rows = np.random.default_rng(0).normal(size=(2_000_000, 4)).astype(np.float32)
     sketch = compressive.Sketch(compressive.SketchSpec(["a", "b", "c", "d"], 20_000, 2.0))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+from testing import as_bytes
 
 COLUMNS = ["a", "b", "c", "d"]
 N_ROWS = 3000
@@ -115,12 +116,6 @@ def test_weights_and_groups_of_every_table_give_the_bytes_of_the_command_line(
         assert as_bytes(compressive.sketch(data, spec, **options)) == expected, name
     arrays = {name: table[column].to_numpy() for name, column in options.items()}
     assert as_bytes(compressive.sketch(values.astype("f4"), spec, **arrays)) == expected
-
-
-def as_bytes(made):
-    if isinstance(made, dict):
-        return {name: sketch.to_bytes() for name, sketch in made.items()}
-    return made.to_bytes()
 
 
 @pytest.mark.parametrize("by", [None, "day"])

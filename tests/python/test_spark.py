@@ -14,12 +14,12 @@ import compressive.spark
 import numpy as np
 import pyarrow as pa
 import pytest
+from testing import ROOT, as_bytes, eventually
 
 pytest.importorskip("pyspark")
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none")
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = ["a", "b", "c"]
 N_ROWS, N_PARTS = 12_000, 4
 ENVIRONMENT = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -63,10 +63,6 @@ def spec(table):
 @pytest.fixture(scope="module")
 def frame(spark, table):
     return spark.createDataFrame(table).repartition(N_PARTS)
-
-
-def as_bytes(sketches):
-    return {name: sketch.to_bytes() for name, sketch in sketches.items()}
 
 
 def test_two_executors_give_the_bytes_of_one_machine(spark, frame, table, spec):
@@ -154,16 +150,6 @@ def inactive_executors(spark):
     return [executor.removeReason().toString() for executor in executors if not executor.isActive()]
 
 
-def wait_for(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
-
-
 def test_an_executor_killed_amid_the_job_changes_no_byte(spark, frame, table, spec, tmp_path):
     slow = frame.mapInArrow(marked(str(tmp_path), lambda part, attempt: time.sleep(1)), frame.schema)
     assert inactive_executors(spark) == []
@@ -177,7 +163,7 @@ def test_an_executor_killed_amid_the_job_changes_no_byte(spark, frame, table, sp
         running = {mark[:2] for mark in marks(tmp_path, "started")} - {mark[:2] for mark in finished}
         return next((executor for _, executor, _ in finished if executor in {e for _, e in running}), None)
 
-    victim = wait_for(busy_executor)
+    victim = eventually(busy_executor, 120)
     command = pathlib.Path(f"/proc/{victim}/cmdline").read_bytes()
     assert b"CoarseGrainedExecutorBackend" in command
     lost = {part for part, executor, _ in marks(tmp_path, "started") if executor == victim}

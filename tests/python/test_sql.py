@@ -2,7 +2,6 @@
 
 import datetime
 import doctest
-import pathlib
 import re
 import subprocess
 import sys
@@ -13,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from testing import ROOT, as_bytes
 
 datafusion = pytest.importorskip("datafusion")
 duckdb = pytest.importorskip("duckdb")
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = ["a", "b", "c"]
 N_ROWS = 20_000
 
@@ -58,10 +57,6 @@ def con(table):
     connection = duckdb.connect()
     connection.register("trips", table)
     return connection
-
-
-def as_bytes(sketches):
-    return {name: sketch.to_bytes() for name, sketch in sketches.items()}
 
 
 def test_the_aggregate_gives_the_bytes_of_the_table(ctx, table, spec):

@@ -1,13 +1,11 @@
 """The wheel by itself: a fresh environment with numpy alone."""
 
-import pathlib
 import subprocess
 import sys
 import zipfile
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from testing import ROOT
 
 
 @pytest.fixture(scope="module")

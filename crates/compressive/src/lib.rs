@@ -39,6 +39,8 @@ mod error;
 mod names;
 mod num;
 mod sketch;
+#[cfg(test)]
+mod testing;
 
 pub mod ask;
 pub mod density;

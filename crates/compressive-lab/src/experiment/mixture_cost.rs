@@ -163,7 +163,7 @@ fn text() -> Vec<String> {
         ),
         "The paper's text says: at large n EM is substantially slower than all compressive methods, sketching alone included, and needs several orders of magnitude more memory. Its programs are MATLAB, its EM is C++. \
          Memory is counted, not measured: EM holds all rows; the sketch's way holds a pilot of 10,000 rows, then frequencies and sums, and the features of K + 1 atoms; `auto` adds slopes and the factor of the covariance of the sketch's entries. The rest of a program comes on top; \
-         what whole processes hold was measured for [k-means](end-to-end.md) and [PCA](pca-speed.md)."
+         what whole processes hold was measured for [k-means and PCA](peers.md)."
             .into(),
     ]
 }

@@ -1,12 +1,9 @@
 use super::*;
+use crate::testing::names;
 
 fn pilot(n: usize, f: impl Fn(&mut Stream) -> Vec<f64>) -> Vec<f64> {
     let mut stream = Stream::new(21, Purpose::PilotMixture, 77);
     (0..n).flat_map(|_| f(&mut stream)).collect()
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|s| (*s).to_owned()).collect()
 }
 
 #[test]

@@ -39,7 +39,7 @@ mod tests {
     use crate::design::{DesignParams, Task, design};
     use crate::learn::{Components, learn};
     use crate::num::random::{Purpose, Stream};
-    use crate::{RowsRef, Scratch, Sketch};
+    use crate::testing::sketch_of;
 
     #[test]
     fn skewed_clusters_among_outliers_have_their_medians_found() {
@@ -56,8 +56,7 @@ mod tests {
         let columns = ["x".to_owned(), "y".to_owned()];
         let settings = DesignParams { task: Task::Kmedians, k: 3, ..DesignParams::default() };
         let operator = design(&rows[..20_000], &columns, &settings).unwrap().build().unwrap();
-        let mut sketch = Sketch::empty(&operator);
-        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+        let sketch = sketch_of(&operator, &rows);
         let params =
             LearnParams { task: Task::Kmedians, k: Components::Exactly(3), ..LearnParams::default() };
         let model = learn(&operator, &sketch.moments().unwrap(), &params).unwrap().model;

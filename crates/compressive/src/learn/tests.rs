@@ -1,18 +1,17 @@
 use super::*;
+use crate::Feature;
 use crate::design::{DesignParams, design};
 use crate::model::Covariances;
 use crate::model::Stop;
 use crate::num::random::{Purpose, Stream};
-use crate::{Feature, RowsRef, Scratch, Sketch};
+use crate::testing::{columns, sketch_of};
 
 /// The operator and the moments of some rows, designed for k components.
 fn sketched(rows: &[f64], dim: usize, task: Task, k: usize, feature: Feature) -> (SketchOperator, Moments) {
-    let columns: Vec<String> = (0..dim).map(|c| format!("c{c}")).collect();
+    let columns = columns(dim);
     let spec = design(rows, &columns, &DesignParams { task, k, feature, ..DesignParams::default() }).unwrap();
     let operator = spec.build().unwrap();
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-    let moments = sketch.moments().unwrap();
+    let moments = sketch_of(&operator, rows).moments().unwrap();
     (operator, moments)
 }
 
@@ -143,8 +142,7 @@ fn impossible_requests_say_why() {
     assert!(message(known(vec![vec![1.0, 2.0], vec![2.0, 1.0]])).contains("positive definite"));
 
     let equal = vec![3.0; 200];
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(&equal), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(&operator, &equal);
     let error =
         learn(&operator, &sketch.moments().unwrap(), &with(Components::Exactly(2))).unwrap_err().to_string();
     assert!(error.contains("all 100 rows of the sketch are equal"), "{error}");
@@ -173,8 +171,7 @@ fn a_diagnosis_tells_stuck_from_small_from_good() {
     let mut spec = operator.spec().clone();
     spec.scale *= 200.0;
     let blurred = spec.build().unwrap();
-    let mut sketch = Sketch::empty(&blurred);
-    blurred.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(&blurred, &rows);
     let found = diagnose(&blurred, &sketch.moments().unwrap(), &good, Some(&good), 1).unwrap();
     assert_eq!(found.verdict, Verdict::ScaleWrong, "{found:?}");
     assert!(found.advice.contains("smaller --scale"));

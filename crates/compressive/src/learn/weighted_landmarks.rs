@@ -148,7 +148,8 @@ mod tests {
     use crate::num::random::{Purpose, Stream};
     use crate::sketch::Moments;
     use crate::sketch::operator::SketchOperator;
-    use crate::{Feature, LandmarkRule, RowsRef, Scratch, Sketch};
+    use crate::testing::{columns, sketch_of};
+    use crate::{Feature, LandmarkRule};
 
     const K: usize = 5;
     const D: usize = 4;
@@ -169,7 +170,7 @@ mod tests {
     }
 
     fn sketched(rows: &[f64], task: Task, size: usize) -> (SketchOperator, Moments) {
-        let columns: Vec<String> = (0..D).map(|c| format!("c{c}")).collect();
+        let columns = columns(D);
         let settings = DesignParams {
             task,
             k: K,
@@ -179,9 +180,7 @@ mod tests {
             ..DesignParams::default()
         };
         let operator = design(&rows[..8000 * D], &columns, &settings).unwrap().build().unwrap();
-        let mut sketch = Sketch::empty(&operator);
-        operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-        let moments = sketch.moments().unwrap();
+        let moments = sketch_of(&operator, rows).moments().unwrap();
         (operator, moments)
     }
 

@@ -199,7 +199,8 @@ fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FrequencyLaw, RowsRef, Scratch};
+    use crate::FrequencyLaw;
+    use crate::testing::sketch_of;
 
     fn sketch() -> Sketch {
         sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
@@ -221,10 +222,8 @@ mod tests {
 
     fn sketch_by(spec: SketchSpec) -> Sketch {
         let operator = spec.build().unwrap();
-        let mut sketch = Sketch::empty(&operator);
         let rows = [0.1, 0.2, -1.0, 3.0, 0.5, 0.5];
-        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-        sketch
+        sketch_of(&operator, &rows)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
-use crate::{FrequencyLaw, RowsRef, Scratch, SketchSpec};
+use crate::testing::sketch_of;
+use crate::{FrequencyLaw, SketchSpec};
 
 fn operator(feature: Feature) -> SketchOperator {
     let mut spec = SketchSpec::new(["a", "b", "c"], FrequencyLaw::AdaptedRadius, 1.0, 200);
@@ -19,9 +20,7 @@ fn sample(op: &SketchOperator, n: usize, shift: f64, draw: u64) -> Sketch {
         rows.push(3.0 * (cluster >> 1) as f64 + stream.normal());
         rows.push(stream.normal());
     }
-    let mut sketch = Sketch::empty(op);
-    op.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-    sketch
+    sketch_of(op, &rows)
 }
 
 #[test]

@@ -1,10 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
-use crate::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
-
-fn names(all: &[&str]) -> Vec<String> {
-    all.iter().map(|name| (*name).to_owned()).collect()
-}
+use crate::testing::{names, sketch_of};
+use crate::{FrequencyLaw, SketchSpec};
 
 fn parse(text: &str) -> Result<Query> {
     Query::parse(text, &names(&["x", "y", "odd name"]))
@@ -93,9 +90,7 @@ fn sketched(n: usize, feature: crate::Feature) -> (Vec<f64>, SketchOperator, Mom
     spec.feature = feature;
     spec.bounds = Some(crate::Bounds { low: vec![-6.5, -3.5], high: vec![8.5, 3.5] });
     let operator = spec.build().unwrap();
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-    let moments = sketch.moments().unwrap();
+    let moments = sketch_of(&operator, &rows).moments().unwrap();
     (rows, operator, moments)
 }
 
@@ -190,8 +185,7 @@ fn most_random_queries_have_their_truth_inside_the_interval() {
         let operator =
             crate::design::design(&rows[..15_000], &columns, &crate::design::DesignParams::default());
         let operator = operator.unwrap().build().unwrap();
-        let mut sketch = Sketch::empty(&operator);
-        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+        let sketch = sketch_of(&operator, &rows);
         let mut texts = Vec::new();
         let mut truths = Vec::new();
         for _ in 0..40 {

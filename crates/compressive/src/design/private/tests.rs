@@ -1,6 +1,7 @@
 use super::*;
+use crate::Feature;
 use crate::privacy::{PrivacyParams, SeededEntropy, privatize};
-use crate::{Feature, RowsRef, Scratch, Sketch};
+use crate::testing::{names, sketch_of};
 
 const DIM: usize = 4;
 
@@ -30,9 +31,8 @@ fn designed(epsilon: f64, half: f64) -> SketchSpec {
 
 fn designed_as(epsilon: f64, params: DesignParams) -> SketchSpec {
     let operator = pilot_spec(&columns(), &params).unwrap().build().unwrap();
-    let mut sketch = Sketch::empty(&operator);
     let rows = rows(6, 50_000);
-    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(&operator, &rows);
     let budget = PrivacyParams { epsilon, ..PrivacyParams::default() };
     let pilot = privatize(&sketch, &budget, &mut SeededEntropy::new(1)).unwrap();
     design(&columns(), &params, Some(&pilot)).unwrap()
@@ -92,7 +92,7 @@ fn a_column_with_a_box_far_wider_than_the_others_keeps_its_mean() {
 
 #[test]
 fn a_recipe_for_principal_components_comes_from_the_bounds_and_takes_no_look() {
-    let columns: Vec<String> = ["a", "b"].map(String::from).to_vec();
+    let columns = names(&["a", "b"]);
     let params = DesignParams {
         task: crate::design::Task::Pca,
         k: 1,

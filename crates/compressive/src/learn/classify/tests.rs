@@ -4,7 +4,8 @@ use super::*;
 use crate::design::{DesignParams, Scaling, design};
 use crate::model::Covariances;
 use crate::num::random::{Purpose, Stream};
-use crate::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+use crate::testing::sketch_of;
+use crate::{FrequencyLaw, RowsRef, SketchSpec};
 
 /// Two classes about (-2, 0) and (2, 0), the second stretched.
 fn rows(class: usize, n: usize) -> Vec<f64> {
@@ -15,11 +16,8 @@ fn rows(class: usize, n: usize) -> Vec<f64> {
 
 fn data(operator: &SketchOperator, n: [usize; 2]) -> Vec<ClassData> {
     let one = |class: usize| {
-        let mut sketch = Sketch::empty(operator);
         let rows = rows(class, n[class]);
-        operator
-            .accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())
-            .expect("finite rows");
+        let sketch = sketch_of(operator, &rows);
         ClassData {
             label: ["a", "b"][class].into(),
             moments: sketch.moments().expect("rows"),
@@ -109,10 +107,7 @@ fn whitened_classes_of_few_rows_share_the_covariance_within_classes() {
             0 => rows.chunks_exact(2).step_by(2).flatten().copied().collect(),
             _ => [-0.3, 0.0, 0.3].into_iter().flat_map(|t| [half + t, t - half]).collect(),
         };
-        let mut sketch = Sketch::empty(&operator);
-        operator
-            .accumulate(RowsRef::F64(&kept), None, &mut sketch, &mut Scratch::default())
-            .expect("finite rows");
+        let sketch = sketch_of(&operator, &kept);
         let moments = sketch.moments().expect("rows");
         // Told as equally frequent, as they were in the sample that the recipe is from.
         data.push(ClassData { label: class.to_string(), moments, weight: 1.0 });
@@ -181,8 +176,7 @@ fn a_class_of_few_rows_in_many_columns_keeps_its_mean_among_larger_ones() {
     let params = DesignParams { task: Task::Classify, k: 1, ..DesignParams::default() };
     let operator = design(&all.concat(), &columns, &params).unwrap().build().unwrap();
     let one = |(k, rows): (usize, &Vec<f64>)| {
-        let mut sketch = Sketch::empty(&operator);
-        operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+        let sketch = sketch_of(&operator, rows);
         ClassData { label: k.to_string(), moments: sketch.moments().unwrap(), weight: sizes[k] as f64 }
     };
     let data: Vec<ClassData> = all.iter().enumerate().map(one).collect();

@@ -161,6 +161,7 @@ fn variances(target: &Target) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::model::generator::latent::normals;
+    use crate::testing::sketch_of;
     use crate::{Bounds, Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
 
     fn layer(feature: Feature) -> SketchLayer {
@@ -169,9 +170,7 @@ mod tests {
         spec.feature = feature;
         let operator = spec.build().expect("valid");
         let rows: Vec<f64> = (0..2000).map(|i| (f64::from(i) * 0.37).sin() * 2.0).collect();
-        let mut sketch = Sketch::empty(&operator);
-        let scratch = &mut Scratch::default();
-        operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, scratch).expect("summed");
+        let sketch = sketch_of(&operator, &rows);
         SketchLayer::new(&operator, &sketch.moments().expect("rows")).expect("a layer")
     }
 
@@ -250,9 +249,7 @@ mod tests {
         spec.feature = Feature::Quadratic { complex: false };
         spec.bounds = Some(Bounds { low: vec![-1.0; 2], high: vec![1.0; 2] });
         let operator = spec.build().expect("valid");
-        let mut sketch = Sketch::empty(&operator);
-        let scratch = &mut Scratch::default();
-        operator.accumulate(RowsRef::F64(&[0.1, 0.2]), None, &mut sketch, scratch).expect("summed");
+        let sketch = sketch_of(&operator, &[0.1, 0.2]);
         let error = SketchLayer::new(&operator, &sketch.moments().expect("a row")).expect_err("no phases");
         assert!(error.to_string().contains("not from `quadratic`"), "{error}");
     }

@@ -1,8 +1,9 @@
 use super::*;
+use crate::Feature;
 use crate::design::{DesignParams, Scaling, design};
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::operator::{RowsRef, Scratch};
-use crate::{Feature, Sketch};
+use crate::sketch::operator::RowsRef;
+use crate::testing::{names, sketch_of};
 
 /// Rows with columns of different size and mean, of which one combination has most of the variance.
 fn rows(n: usize) -> Vec<f64> {
@@ -17,7 +18,7 @@ fn rows(n: usize) -> Vec<f64> {
 }
 
 fn sketched(rows: &[f64], scaling: Scaling) -> (SketchOperator, Moments) {
-    let columns = ["a", "b", "c"].map(String::from);
+    let columns = names(&["a", "b", "c"]);
     let params = DesignParams {
         task: Task::Pca,
         k: 2,
@@ -26,9 +27,7 @@ fn sketched(rows: &[f64], scaling: Scaling) -> (SketchOperator, Moments) {
         ..DesignParams::default()
     };
     let operator = design(rows, &columns, &params).unwrap().build().unwrap();
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-    let moments = sketch.moments().unwrap();
+    let moments = sketch_of(&operator, rows).moments().unwrap();
     (operator, moments)
 }
 

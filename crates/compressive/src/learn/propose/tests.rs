@@ -14,6 +14,7 @@ use crate::density::{Fit, Target};
 use crate::model::{DecodeInfo, Stop};
 use crate::num::random::roulette;
 use crate::num::random::{Purpose, Stream};
+use crate::testing::columns;
 use crate::{FrequencyLaw, SketchSpec};
 
 /// The exact sketch, at 10 k d frequencies of scale 1 (20 k d without sines), of k clusters 3 deviations apart with variances 1 +- `spread`.
@@ -24,7 +25,7 @@ fn planted(k: usize, dim: usize, spread: f64, complex: bool, seed: u64) -> (Targ
 /// Means of the given deviation, at least 4/3 of it apart, weights from 1 to 2.
 fn planted_at(deviation: f64, k: usize, dim: usize, spread: f64, complex: bool, seed: u64) -> (Target, Fit) {
     let m = if complex { 10 } else { 20 } * k * dim;
-    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::AdaptedRadius, 1.0, m);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::AdaptedRadius, 1.0, m);
     spec.seed = seed;
     let operator = spec.build().unwrap();
     let mut stream = Stream::new(seed, Purpose::PilotMixture, 7);

@@ -2,6 +2,7 @@ use super::*;
 use crate::privacy::calibrate::gaussian_sigma;
 use crate::privacy::{SeededEntropy, Sensitivity, SpecOrigin};
 use crate::sketch::spec::Source;
+use crate::testing::sketch_of;
 use crate::{Feature, FrequencyLaw, RowsRef, Scratch, SketchOperator};
 
 fn operator(size: usize, feature: Feature, source: Option<Source>) -> SketchOperator {
@@ -11,11 +12,9 @@ fn operator(size: usize, feature: Feature, source: Option<Source>) -> SketchOper
     spec.build().unwrap()
 }
 
-fn sketch_of(operator: &SketchOperator, n_rows: usize) -> Sketch {
+fn waves(operator: &SketchOperator, n_rows: usize) -> Sketch {
     let rows: Vec<f64> = (0..2 * n_rows).map(|i| (i as f64 * 0.7).sin() * 3.0).collect();
-    let mut sketch = Sketch::empty(operator);
-    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).unwrap();
-    sketch
+    sketch_of(operator, &rows)
 }
 
 fn public() -> PrivacyParams {
@@ -29,7 +28,7 @@ fn refusal(sketch: &Sketch, params: &PrivacyParams) -> String {
 #[test]
 fn the_noise_has_the_scale_of_the_sensitivity_over_the_budget() {
     let operator = operator(100, Feature::Fourier, None);
-    let sketch = sketch_of(&operator, 50);
+    let sketch = waves(&operator, 50);
     for (neighbours, delta) in [
         (Neighbours::AddRemove, 0.0),
         (Neighbours::Replace, 0.0),
@@ -80,11 +79,11 @@ fn the_best_split_starves_neither_part() {
 #[test]
 fn a_spec_from_the_rows_is_refused_and_a_paid_one_is_charged() {
     let params = PrivacyParams { epsilon: 1.0, ..PrivacyParams::default() };
-    let unpaid = sketch_of(&operator(10, Feature::Fourier, None), 5);
+    let unpaid = waves(&operator(10, Feature::Fourier, None), 5);
     assert!(refusal(&unpaid, &params).contains("--public-spec"));
-    let bounds = sketch_of(&operator(10, Feature::Fourier, Some(Source::Bounds)), 5);
+    let bounds = waves(&operator(10, Feature::Fourier, Some(Source::Bounds)), 5);
     assert_eq!(Release::plan(bounds.spec(), &params).unwrap().spec, SpecOrigin::Bounds);
-    let paid = sketch_of(&operator(10, Feature::Fourier, Some(Source::Private { epsilon: 0.25 })), 5);
+    let paid = waves(&operator(10, Feature::Fourier, Some(Source::Private { epsilon: 0.25 })), 5);
     let release = Release::plan(paid.spec(), &params).unwrap();
     assert_eq!(release.spec, SpecOrigin::Paid { epsilon: 0.25 });
     assert!((release.epsilon_sums + release.epsilon_rows - 0.75).abs() < 1e-15);
@@ -99,7 +98,7 @@ fn a_spec_from_the_rows_is_refused_and_a_paid_one_is_charged() {
 #[test]
 fn wrong_budgets_and_weighted_rows_are_refused() {
     let operator = operator(10, Feature::Fourier, None);
-    let sketch = sketch_of(&operator, 5);
+    let sketch = waves(&operator, 5);
     let cases: [(&str, PrivacyParams); 7] = [
         ("0 is not a positive number", PrivacyParams { epsilon: 0.0, ..public() }),
         ("NaN", PrivacyParams { epsilon: f64::NAN, ..public() }),
@@ -123,7 +122,7 @@ fn wrong_budgets_and_weighted_rows_are_refused() {
     assert!(refusal(&weighted, &public()).contains("--weights"));
     let back = Sketch::from_bytes(&weighted.to_bytes()).unwrap();
     assert!(back.has_fractional_weights());
-    let mut merged = sketch_of(&operator, 5);
+    let mut merged = waves(&operator, 5);
     merged.merge(&back).unwrap();
     assert!(refusal(&merged, &public()).contains("--weights"));
 }
@@ -131,7 +130,7 @@ fn wrong_budgets_and_weighted_rows_are_refused() {
 #[test]
 fn holders_merge_their_releases_and_keep_their_promises() {
     let operator = operator(20, Feature::OneBit, Some(Source::Bounds));
-    let sketch = sketch_of(&operator, 400);
+    let sketch = waves(&operator, 400);
     let release = |epsilon, seed| {
         let params = PrivacyParams { epsilon, ..PrivacyParams::default() };
         privatize(&sketch, &params, &mut SeededEntropy::new(seed)).unwrap()
@@ -146,14 +145,14 @@ fn holders_merge_their_releases_and_keep_their_promises() {
     assert!((variance(&both) / (variance(&a) + variance(&b)) - 1.0).abs() < 1e-12);
     let other = super::tests::operator(21, Feature::OneBit, Some(Source::Bounds));
     let stranger =
-        privatize(&sketch_of(&other, 5), &PrivacyParams::default(), &mut SeededEntropy::new(3)).unwrap();
+        privatize(&waves(&other, 5), &PrivacyParams::default(), &mut SeededEntropy::new(3)).unwrap();
     assert!(both.merge(&stranger).unwrap_err().to_string().contains("size (20 / 21)"));
 }
 
 #[test]
 fn private_bytes_round_trip_and_are_never_taken_for_plain_ones() {
     let operator = operator(20, Feature::Fourier, Some(Source::Private { epsilon: 0.1 }));
-    let sketch = sketch_of(&operator, 400);
+    let sketch = waves(&operator, 400);
     let params = PrivacyParams { delta: 1e-6, ..PrivacyParams::default() };
     let private = privatize(&sketch, &params, &mut SeededEntropy::new(9)).unwrap();
     let bytes = private.to_bytes();

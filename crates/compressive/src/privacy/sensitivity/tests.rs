@@ -1,6 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
-use crate::{FrequencyLaw, RowsRef, Scratch, SketchOperator, SketchSpec};
+use crate::testing::{columns, sketch_of};
+use crate::{FrequencyLaw, SketchOperator, SketchSpec};
 
 fn features() -> Vec<Feature> {
     let bent = Feature::Periodic { table: vec![1.0, 0.25, -0.5, 0.0, 0.75] };
@@ -9,7 +10,7 @@ fn features() -> Vec<Feature> {
 }
 
 fn operator(feature: &Feature, dim: usize, size: usize) -> SketchOperator {
-    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::Gaussian, 1.0, size);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
     spec.feature = feature.clone();
     spec.dither = *feature != Feature::Fourier;
     spec.seed = 5;
@@ -18,8 +19,7 @@ fn operator(feature: &Feature, dim: usize, size: usize) -> SketchOperator {
 
 /// The sums of one row, as they would be added to a sketch.
 fn sums(operator: &SketchOperator, row: &[f64]) -> Vec<i64> {
-    let mut sketch = Sketch::empty(operator);
-    operator.accumulate(RowsRef::F64(row), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(operator, row);
     sketch.sums().to_vec()
 }
 
@@ -187,7 +187,7 @@ fn a_person_with_three_rows_counts_three_times() {
 
 /// An operator over a box that is not a cube and not about the centre.
 fn quadratic(dim: usize, size: usize, structured: bool, complex: bool) -> SketchOperator {
-    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::Gaussian, 1.0, size);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
     spec.feature = Feature::Quadratic { complex };
     spec.structured = structured;
     spec.seed = 6;

@@ -3,6 +3,7 @@ use std::f64::consts::{PI, TAU};
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::spec::Bounds;
+use crate::testing::sketch_of;
 use crate::{Backend, FrequencyLaw, LandmarkRule, Sketch};
 
 const DIM: usize = 3;
@@ -45,8 +46,7 @@ fn the_features_of_rows_add_up_to_their_sketch_for_every_feature() {
             spec.structured = structured && !feature.is_kernel();
             let operator = spec.build().unwrap();
             let rows_f64 = data(700, 1);
-            let mut sketch = Sketch::empty(&operator);
-            operator.accumulate(RowsRef::F64(&rows_f64), None, &mut sketch, &mut Scratch::default()).unwrap();
+            let sketch = sketch_of(&operator, &rows_f64);
             let (mut table, mut buffer) = (Vec::new(), Buffer::default());
             for backend in Backend::available() {
                 let operator = operator.clone().with_backend(backend);
@@ -242,8 +242,7 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
         packed(&operator, 2, RowsRef::F64(part), &mut bits, &mut Buffer::default()).unwrap();
         add_packed(&operator, &bits, &mut counted).unwrap();
     }
-    let mut direct = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(&values), None, &mut direct, &mut Scratch::default()).unwrap();
+    let direct = sketch_of(&operator, &values);
     assert_eq!(counted.to_bytes(), direct.to_bytes());
     // What does not fit changes nothing.
     assert!(add_packed(&operator, &bits[1..], &mut counted).is_err());
@@ -261,8 +260,7 @@ fn the_features_of_images_add_up_to_their_sketch() {
     spec.feature = Feature::Conv { height: 8, width: 8, channels: 1 };
     let operator = spec.build().unwrap();
     let images = &data(2200, 12)[..100 * 64];
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(images), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(&operator, images);
     let mut grid = Vec::new();
     operator.quantize(RowsRef::F64(images), &mut grid, &mut Scratch::default()).unwrap();
     let sum =

@@ -1,6 +1,7 @@
 use super::*;
 use crate::FrequencyLaw;
 use crate::sketch::spec::Transform;
+use crate::testing::{columns, sketch_of, weighted_sketch_of};
 
 fn rows(n: usize, dim: usize, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::PilotMixture, 3);
@@ -19,18 +20,12 @@ fn cases(dim: u32, structured: bool) -> impl Iterator<Item = Feature> {
 }
 
 fn operator(feature: Feature, dim: usize, size: usize, structured: bool) -> SketchOperator {
-    let mut spec = SketchSpec::new((0..dim).map(|c| format!("c{c}")), FrequencyLaw::AdaptedRadius, 1.0, size);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::AdaptedRadius, 1.0, size);
     spec.dither = true;
     spec.seed = 5;
     spec.feature = feature;
     spec.structured = structured;
     spec.build().unwrap()
-}
-
-fn sketch_of(op: &SketchOperator, rows: RowsRef<'_>, weights: Option<&[f64]>) -> Sketch {
-    let mut sketch = Sketch::empty(op);
-    op.accumulate(rows, weights, &mut sketch, &mut Scratch::default()).unwrap();
-    sketch
 }
 
 #[test]
@@ -39,7 +34,7 @@ fn sums_agree_with_the_double_precision_features() {
         for feature in cases(5, structured) {
             let op = operator(feature.clone(), 5, 40, structured);
             let data = rows(300, 5, 1);
-            let mean = sketch_of(&op, RowsRef::F64(&data), None).moments().unwrap().mean;
+            let mean = sketch_of(&op, &data).moments().unwrap().mean;
             let (mut expected, mut f) = (vec![0.0; op.sketch_len()], vec![0.0; op.sketch_len()]);
             for row in data.chunks_exact(5) {
                 op.features(row, &mut f);
@@ -60,11 +55,11 @@ fn the_sketch_does_not_depend_on_grouping_order_backend_or_float_width() {
             // Values that f32 holds exactly.
             let single: Vec<f32> = rows(500, 3, 2).iter().map(|&x| x as f32).collect();
             let data: Vec<f64> = single.iter().map(|&x| f64::from(x)).collect();
-            let whole = sketch_of(&op, RowsRef::F64(&data), None);
-            assert_eq!(sketch_of(&op, RowsRef::F32(&single), None), whole);
+            let whole = sketch_of(&op, &data);
+            assert_eq!(weighted_sketch_of(&op, RowsRef::F32(&single), None), whole);
             for backend in Backend::available() {
                 let other = op.clone().with_backend(backend);
-                assert_eq!(sketch_of(&other, RowsRef::F64(&data), None), whole, "{}", backend.name());
+                assert_eq!(sketch_of(&other, &data), whole, "{}", backend.name());
             }
             for chunk in [1, 7, 200] {
                 let mut sketch = Sketch::empty(&op);
@@ -86,8 +81,8 @@ fn a_whole_weight_is_that_many_copies_to_the_byte() {
         let weights: Vec<f64> = (0..40).map(|i| f64::from(i % 4)).collect();
         let copies: Vec<f64> =
             data.chunks_exact(2).zip(&weights).flat_map(|(row, &w)| row.repeat(w as usize)).collect();
-        let weighted = sketch_of(&op, RowsRef::F64(&data), Some(&weights));
-        assert_eq!(weighted.to_bytes(), sketch_of(&op, RowsRef::F64(&copies), None).to_bytes());
+        let weighted = weighted_sketch_of(&op, RowsRef::F64(&data), Some(&weights));
+        assert_eq!(weighted.to_bytes(), sketch_of(&op, &copies).to_bytes());
         assert_eq!(weighted.rows(), 60);
     }
 }
@@ -96,7 +91,7 @@ fn a_whole_weight_is_that_many_copies_to_the_byte() {
 fn broken_weights_give_the_weighted_mean() {
     let op = operator(Feature::Fourier, 2, 20, false);
     let data = rows(3, 2, 4);
-    let found = sketch_of(&op, RowsRef::F64(&data), Some(&[0.3, 1.25, 2.2])).moments().unwrap().mean;
+    let found = weighted_sketch_of(&op, RowsRef::F64(&data), Some(&[0.3, 1.25, 2.2])).moments().unwrap().mean;
     let mut f = vec![0.0; op.sketch_len()];
     let mut expected = vec![0.0; op.sketch_len()];
     for (row, w) in data.chunks_exact(2).zip([0.3, 1.25, 2.2]) {
@@ -116,7 +111,7 @@ fn epoch_seconds_keep_their_digits() {
     spec.transform = Transform { centre: vec![1.7e9], spread: vec![1.0], whiten: None };
     let op = spec.build().unwrap();
     let data: Vec<f64> = (0..1000).map(|i| 1.7e9 + f64::from(i % 2) + 1e-3 * f64::from(i % 7)).collect();
-    let mean = sketch_of(&op, RowsRef::F64(&data), None).moments().unwrap().mean;
+    let mean = sketch_of(&op, &data).moments().unwrap().mean;
     for (j, w) in op.frequencies().iter().enumerate() {
         let exact = data.iter().map(|x| (w * (x - 1.7e9)).cos()).sum::<f64>() / 1000.0;
         assert!((mean[j] - exact).abs() < 1e-6, "{j}: {} {exact}", mean[j]);
@@ -135,7 +130,7 @@ fn whitening_is_applied_after_centre_and_spread() {
     assert_eq!(u, [0.5 + 0.5 * 2.0, -0.25 * 0.5 + 2.0 * 2.0]);
     let mut expected = vec![0.0; 60];
     op.features(&u, &mut expected);
-    let mean = sketch_of(&op, RowsRef::F64(&x), None).moments().unwrap().mean;
+    let mean = sketch_of(&op, &x).moments().unwrap().mean;
     for (a, b) in mean.iter().zip(&expected) {
         assert!((a - b).abs() < 1e-6);
     }
@@ -193,11 +188,11 @@ fn a_bad_value_is_named_and_nothing_is_summed() {
 fn values_far_outside_the_pilot_stay_bounded() {
     for feature in features() {
         let op = operator(feature, 2, 33, false);
-        let sketch = sketch_of(&op, RowsRef::F64(&[1e300, -1e300, 0.0, f64::MAX]), None);
+        let sketch = sketch_of(&op, &[1e300, -1e300, 0.0, f64::MAX]);
         assert!(sketch.sums().iter().all(|s| s.abs() <= 2 << 24));
         for backend in Backend::available() {
             let other = op.clone().with_backend(backend);
-            assert_eq!(sketch_of(&other, RowsRef::F64(&[1e300, -1e300, 0.0, f64::MAX]), None), sketch);
+            assert_eq!(sketch_of(&other, &[1e300, -1e300, 0.0, f64::MAX]), sketch);
         }
     }
 }
@@ -215,6 +210,6 @@ fn a_mixture_law_of_vanishing_width_is_refused() {
 fn a_smaller_sketch_is_a_prefix_of_a_larger_one() {
     let (small, large) = (operator(Feature::Cosine, 3, 10, false), operator(Feature::Cosine, 3, 25, false));
     let data = rows(50, 3, 8);
-    let (a, b) = (sketch_of(&small, RowsRef::F64(&data), None), sketch_of(&large, RowsRef::F64(&data), None));
+    let (a, b) = (sketch_of(&small, &data), sketch_of(&large, &data));
     assert_eq!(a.sums(), &b.sums()[..10]);
 }

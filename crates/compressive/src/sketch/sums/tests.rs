@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Feature, FrequencyLaw, RowsRef, Scratch};
+use crate::testing::sketch_of;
+use crate::{Feature, FrequencyLaw};
 
 fn operator(feature: Feature) -> SketchOperator {
     let mut spec = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 12);
@@ -11,9 +12,7 @@ fn operator(feature: Feature) -> SketchOperator {
 
 fn sketch(op: &SketchOperator, rows: &[(f64, f64)]) -> Sketch {
     let flat: Vec<f64> = rows.iter().flat_map(|r| [r.0, r.1]).collect();
-    let mut sketch = Sketch::empty(op);
-    op.accumulate(RowsRef::F64(&flat), None, &mut sketch, &mut Scratch::default()).unwrap();
-    sketch
+    sketch_of(op, &flat)
 }
 
 fn merged(a: &Sketch, b: &Sketch) -> Sketch {

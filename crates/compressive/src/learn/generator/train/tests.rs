@@ -1,6 +1,6 @@
 use super::*;
 use crate::design::{DesignParams, LawChoice, Task, design};
-use crate::{RowsRef, Scratch, Sketch};
+use crate::testing::sketch_of;
 
 /// A sketch of a correlated Gaussian in odd units: mean (100, -3), deviations 20 and 0.5, correlation 0.6.
 fn gaussian() -> (SketchOperator, Moments) {
@@ -20,8 +20,7 @@ fn gaussian() -> (SketchOperator, Moments) {
     };
     let columns = ["x".to_owned(), "y".to_owned()];
     let operator = design(&rows, &columns, &params).expect("designed").build().expect("built");
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default()).expect("summed");
+    let sketch = sketch_of(&operator, &rows);
     (operator, sketch.moments().expect("rows"))
 }
 

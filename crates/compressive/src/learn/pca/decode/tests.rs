@@ -1,10 +1,11 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
+use crate::testing::columns;
 use crate::{Bounds, Feature, FrequencyLaw, SketchSpec};
 
 /// An operator over a cube.
 fn operator(dim: usize, size: usize, structured: bool, complex: bool, seed: u64) -> SketchOperator {
-    let mut spec = SketchSpec::new((0..dim).map(|c| c.to_string()), FrequencyLaw::Gaussian, 1.0, size);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
     spec.feature = Feature::Quadratic { complex };
     spec.structured = structured;
     spec.seed = seed;

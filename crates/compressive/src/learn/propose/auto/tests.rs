@@ -1,7 +1,8 @@
 use super::*;
+use crate::Feature;
 use crate::design::{DesignParams, design};
 use crate::num::random::{Purpose, Stream};
-use crate::{Feature, RowsRef, Scratch, Sketch};
+use crate::testing::{columns, sketch_of};
 
 /// Rows of k unit Gaussians whose centres have deviation 2.5 k^(1/d), and the centres.
 fn clusters(k: usize, dim: usize, n: usize, draw: u64) -> (Vec<f64>, Vec<f64>) {
@@ -15,13 +16,12 @@ fn clusters(k: usize, dim: usize, n: usize, draw: u64) -> (Vec<f64>, Vec<f64>) {
 }
 
 fn target(rows: &[f64], dim: usize, k: usize, factor: usize, feature: Feature) -> (Target, crate::Transform) {
-    let columns: Vec<String> = (0..dim).map(|c| format!("c{c}")).collect();
+    let columns = columns(dim);
     let params = DesignParams { k, size: Some(factor * k * dim), feature, ..DesignParams::default() };
     let spec = design(rows, &columns, &params).unwrap();
     let transform = spec.transform.clone();
     let operator = spec.build().unwrap();
-    let mut sketch = Sketch::empty(&operator);
-    operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).unwrap();
+    let sketch = sketch_of(&operator, rows);
     (Target::new(&operator, &sketch.moments().unwrap()).unwrap(), transform)
 }
 

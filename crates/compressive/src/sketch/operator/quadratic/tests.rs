@@ -1,13 +1,14 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::operator::{RowsRef, Scratch};
+use crate::sketch::operator::RowsRef;
+use crate::testing::{columns, sketch_of, weighted_sketch_of};
 use crate::{Feature, Source};
 
 const UNIT: i64 = 1 << Sketch::GRID_BITS;
 
 /// A spec over a box that is neither centred nor a cube; `whiten` mixes the columns.
 fn spec(dim: usize, size: usize, structured: bool, complex: bool, whiten: bool) -> SketchSpec {
-    let mut spec = SketchSpec::new((0..dim).map(|c| format!("c{c}")), FrequencyLaw::Gaussian, 1.0, size);
+    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
     spec.feature = Feature::Quadratic { complex };
     spec.structured = structured;
     spec.seed = 9;
@@ -26,12 +27,6 @@ fn kinds() -> impl Iterator<Item = (bool, bool, bool)> {
     (0..8).map(|i| (i & 1 != 0, i & 2 != 0, i & 4 != 0))
 }
 
-fn sketch_of(operator: &SketchOperator, rows: &[f64], weights: Option<&[f64]>) -> Sketch {
-    let mut sketch = Sketch::empty(operator);
-    operator.accumulate(RowsRef::F64(rows), weights, &mut sketch, &mut Scratch::default()).unwrap();
-    sketch
-}
-
 /// Rows of which a few lie outside of the box.
 fn rows(spec: &SketchSpec, n: usize) -> Vec<f64> {
     let Bounds { low, high } = spec.bounds.as_ref().unwrap();
@@ -45,7 +40,7 @@ fn sums_agree_with_the_double_precision_features_of_clipped_rows() {
     for (structured, complex, whiten) in kinds() {
         let op = spec(5, 40, structured, complex, whiten).build().unwrap();
         let mut data = rows(op.spec(), 300);
-        let mean = sketch_of(&op, &data, None).moments().unwrap().mean;
+        let mean = sketch_of(&op, &data).moments().unwrap().mean;
         clip(op.spec().bounds.as_ref().unwrap(), &mut data);
         let (mut expected, mut f, mut u) = (vec![0.0; 80], vec![0.0; 80], vec![0.0; 5]);
         for row in data.chunks_exact(5) {
@@ -66,7 +61,7 @@ fn no_corner_of_the_box_leaves_the_unit_interval_and_the_farthest_nearly_reaches
         let mut largest = [0i64; 30];
         for corner in 0..16 {
             let row: Vec<f64> = (0..4).map(|c| if corner >> c & 1 == 0 { low[c] } else { high[c] }).collect();
-            for (most, sum) in largest.iter_mut().zip(sketch_of(&op, &row, None).sums()) {
+            for (most, sum) in largest.iter_mut().zip(sketch_of(&op, &row).sums()) {
                 *most = (*most).max(*sum);
             }
         }
@@ -83,12 +78,12 @@ fn one_column_attains_the_unit_for_complex_directions_too_and_stays_within_the_w
     let edge = op.spec().bounds.as_ref().unwrap().high[0];
     // Tiny weights are where rounding each square by itself would add more than the weight.
     for weight in [1.0, 1e-7, 3e-7, 0.3] {
-        let sketch = sketch_of(&op, &[1e9], Some(&[weight]));
-        assert_eq!(sketch.sums(), sketch_of(&op, &[edge], Some(&[weight])).sums());
+        let sketch = weighted_sketch_of(&op, RowsRef::F64(&[1e9]), Some(&[weight]));
+        assert_eq!(sketch.sums(), weighted_sketch_of(&op, RowsRef::F64(&[edge]), Some(&[weight])).sums());
         assert!(sketch.sums().iter().all(|s| s.abs() <= sketch.weight_units()), "{weight}");
         assert_eq!(Sketch::from_bytes(&sketch.to_bytes()).unwrap(), sketch);
     }
-    let squares = sketch_of(&op, &[edge], None).sums()[..30].to_vec();
+    let squares = sketch_of(&op, &[edge]).sums()[..30].to_vec();
     assert!(squares.iter().all(|q| (UNIT - 200..=UNIT).contains(q)), "{squares:?}");
 }
 
@@ -100,18 +95,18 @@ fn whole_weights_are_copies_and_no_backend_or_grouping_changes_a_sum() {
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4)).collect();
         let copies: Vec<f64> =
             data.chunks_exact(3).zip(&weights).flat_map(|(row, &w)| row.repeat(w as usize)).collect();
-        let whole = sketch_of(&op, &copies, None);
-        assert_eq!(sketch_of(&op, &data, Some(&weights)).to_bytes(), whole.to_bytes());
+        let whole = sketch_of(&op, &copies);
+        assert_eq!(weighted_sketch_of(&op, RowsRef::F64(&data), Some(&weights)).to_bytes(), whole.to_bytes());
         for backend in Backend::available() {
-            assert_eq!(sketch_of(&op.clone().with_backend(backend), &copies, None), whole);
+            assert_eq!(sketch_of(&op.clone().with_backend(backend), &copies), whole);
         }
         let mut parts = Sketch::empty(&op);
         for part in copies.rchunks(7 * 3) {
-            parts.merge(&sketch_of(&op, part, None)).unwrap();
+            parts.merge(&sketch_of(&op, part)).unwrap();
         }
         assert_eq!(parts, whole);
-        parts.subtract(&sketch_of(&op, &copies[..30], None)).unwrap();
-        assert_eq!(parts, sketch_of(&op, &copies[30..], None));
+        parts.subtract(&sketch_of(&op, &copies[..30])).unwrap();
+        assert_eq!(parts, sketch_of(&op, &copies[30..]));
     }
 }
 
@@ -143,7 +138,7 @@ fn the_vector_jacobian_product_agrees_with_central_differences() {
 fn a_box_that_is_a_point_is_sketched_as_zeros() {
     let mut spec = spec(2, 10, false, false, false);
     spec.bounds = Some(Bounds { low: spec.transform.centre.clone(), high: spec.transform.centre.clone() });
-    let sketch = sketch_of(&spec.build().unwrap(), &[5.0, -7.0], None);
+    let sketch = sketch_of(&spec.build().unwrap(), &[5.0, -7.0]);
     assert!(sketch.sums().iter().all(|s| *s == 0));
 }
 

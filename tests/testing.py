@@ -1,8 +1,10 @@
-"""A collector to test, and batches of every kind for it."""
+"""What several tests share: the program, tables, a collector with batches of every kind for it."""
 
+import hashlib
 import http.client
 import io
 import json
+import os
 import pathlib
 import random
 import signal
@@ -13,17 +15,79 @@ import time
 
 import numpy as np
 import pyarrow as pa
-from conftest import PROGRAM, write_csv
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(os.environ.get("COMPRESSIVE", ROOT / "target" / "debug" / "compressive"))
+COLUMNS = ["a", "b", "c", "d"]
 BITS, REPORTS = "application/vnd.compressive.bits", "application/vnd.compressive.reports"
 ARROW, SKETCH = "application/vnd.apache.arrow.stream", "application/vnd.compressive.sketch"
 JSON, CSV = "application/json", "text/csv"
 BUCKET = "2026-11-16"
 
 
+class Program:
+    """`program(args...)` must succeed and returns standard output; `program.fails(args...)` must exit with 1."""
+
+    def __init__(self, cwd, timeout=300, path=PROGRAM):
+        self.cwd, self.timeout, self.path = cwd, timeout, path
+
+    def run(self, *args, stdin=None):
+        command = [str(self.path), *map(str, args)]
+        return subprocess.run(
+            command, cwd=self.cwd, input=stdin, capture_output=True, timeout=self.timeout, check=False
+        )
+
+    def __call__(self, *args, stdin=None):
+        done = self.run(*args, stdin=stdin)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    def json(self, *args, stdin=None):
+        return json.loads(self(*args, "--json", stdin=stdin))
+
+    def fails(self, *args, stdin=None, code=1):
+        """Standard error of a run that must fail cleanly: the right code, no panic, nothing on standard output."""
+        done = self.run(*args, stdin=stdin)
+        message = done.stderr.decode()
+        assert done.returncode == code, (done.returncode, message)
+        assert "panicked" not in message and done.stdout == b"", message
+        return message
+
+
+def write_csv(path, rows, columns=COLUMNS):
+    lines = [",".join(columns)] + [",".join(repr(float(x)) for x in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def sha(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def as_bytes(made):
+    """A sketch, or each of several by name, as its file has it."""
+    if isinstance(made, dict):
+        return {name: sketch.to_bytes() for name, sketch in made.items()}
+    return made.to_bytes()
+
+
+def eventually(condition, seconds=20):
+    """Waits until something holds, and returns what the condition then gave."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+    return found
+
+
 def free_port():
-    """A port that nothing else gets: below the range from which outgoing connections take theirs, since a client that tries a server which is down may be given the server's own port and then talk to itself."""
-    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
+    """A port that nothing else gets.
+
+    It is below the range from which outgoing connections take theirs, since a client that tries a server which is down
+    may be given the server's own port and then talk to itself. Processes that share the tests take turns of the range.
+    """
+    process, processes = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    for port in random.SystemRandom().sample(range(15_000 + process, 32_000, processes), 100):
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
@@ -169,11 +233,3 @@ def header_of(sketch):
     """Where the sums of a sketch begin, and its header."""
     start = 8 + struct.unpack("<Q", sketch[:8])[0]
     return start, json.loads(sketch[8:start])
-
-
-def eventually(condition, seconds=20):
-    """Waits until something holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.02)
