@@ -317,7 +317,7 @@ def test_an_interrupt_while_the_collector_is_away_loses_nothing(tmp_path, rows):
         compressive.push(rows[10:], **place)
     assert time.monotonic() - moment[0] < 5
     thread.join()
-    with pytest.raises(compressive.CompressiveError, match=r"could not be handed over.* call push .* again"):
+    with pytest.raises(compressive.CompressiveError, match=r"could not be handed over.* push the same rows again"):
         compressive.push(rows[10:], **place, patience=0.1)
     server.start()
     assert compressive.push(rows[10:], **place) == (4990, 5, 0)

@@ -6,6 +6,7 @@ mod commands;
 mod interrupt;
 mod ledger;
 mod output;
+mod words;
 
 use std::process::ExitCode;
 
@@ -57,6 +58,6 @@ fn main() -> ExitCode {
         eprintln!("interrupted after {rows} rows; nothing was written");
         return ExitCode::from(interrupt::EXIT_CODE);
     }
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", words::message(&error));
     ExitCode::FAILURE
 }

@@ -100,12 +100,8 @@ impl Client {
 
     /// The spec of a stream.
     pub fn spec(&self, stream: &str) -> Result<SketchSpec> {
-        self.find_spec(stream)?.ok_or_else(|| {
-            Error::Refused(format!(
-                "{}: there is no stream `{stream}`; an admin makes it, see --make",
-                self.url
-            ))
-        })
+        self.find_spec(stream)?
+            .ok_or_else(|| Error::NoStream { url: self.url.to_string(), stream: stream.into() })
     }
 
     /// The spec of a stream, if there is such a stream.

@@ -1,5 +1,7 @@
 //! What can go wrong on the way to a collector.
 
+use compressive::{Parameter, Vocabulary};
+
 use crate::batch::BadName;
 
 /// Result of a client.
@@ -37,4 +39,26 @@ pub enum Error {
     /// From the library.
     #[error(transparent)]
     Sketch(#[from] compressive::Error),
+    /// A stream that the collector does not have.
+    #[error("{url}: there is no stream `{stream}`; an admin makes it")]
+    NoStream {
+        /// The collector.
+        url: String,
+        /// The stream.
+        stream: String,
+    },
+}
+
+impl Error {
+    /// The message with the remedies in the words of a surface; `Display` has plain words.
+    pub fn words(&self, vocabulary: &dyn Vocabulary) -> String {
+        match self {
+            Error::Rows(error) => error.words(vocabulary),
+            Error::Sketch(error) => error.words(vocabulary),
+            Error::NoStream { .. } => {
+                format!("{self}{}", vocabulary.aside(&vocabulary.set(Parameter::Make, "SPEC")))
+            }
+            other => other.to_string(),
+        }
+    }
 }

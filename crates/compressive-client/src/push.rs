@@ -160,7 +160,7 @@ fn send(
             }
             Sent::Later(reason) if start.elapsed() > params.patience => {
                 return Err(Error::Refused(format!(
-                    "batch {batch} could not be handed over: {reason}; run the same command again, nothing is lost"
+                    "batch {batch} could not be handed over: {reason}; push the same rows again, nothing is lost"
                 )));
             }
             Sent::Later(_) => {

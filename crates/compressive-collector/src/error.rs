@@ -79,3 +79,13 @@ pub enum Error {
     #[error(transparent)]
     Sketch(#[from] compressive::Error),
 }
+
+impl Error {
+    /// The message with the remedies in the words of a surface; `Display` has plain words.
+    pub fn words(&self, vocabulary: &dyn compressive::Vocabulary) -> String {
+        match self {
+            Error::Sketch(error) => error.words(vocabulary),
+            other => other.to_string(),
+        }
+    }
+}

@@ -53,7 +53,7 @@ pub(crate) fn require_types(plan: &Plan, columns: &[ColumnInfo]) -> Result<()> {
             return Err(Error::NotNumeric {
                 path: plan.path.to_string(),
                 column: columns[i].name.clone(),
-                option: "the other files or the spec",
+                option: None,
                 kind: columns[i].kind.describe(),
             });
         }

@@ -112,7 +112,7 @@ fn finish(workers: Vec<Worker<'_>>) -> Result<Outcome> {
         }
     }
     if outcome.rows_read == 0 {
-        return Err(Error::NoRows { rows_skipped: outcome.rows_skipped });
+        return Err(Error::NoRows { rows_skipped: outcome.rows_skipped }.advised());
     }
     Ok(outcome)
 }
@@ -139,7 +139,7 @@ impl Shared<'_> {
         }
         if groups.len() > self.options.max_groups {
             let column = self.by.clone().unwrap_or_default();
-            return Err(Error::TooManyGroups { column, max: self.options.max_groups });
+            return Err(Error::TooManyGroups { column, max: self.options.max_groups }.advised());
         }
         Ok(())
     }

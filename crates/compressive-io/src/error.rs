@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use compressive::{Named, Parameter, Remedy, Vocabulary};
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -112,7 +114,7 @@ pub enum Error {
         found: u64,
     },
     /// No column holds numbers.
-    #[error("{path} has no numeric column to sketch ({left_out}); name the columns to use with --columns")]
+    #[error("{path} has no numeric column to sketch ({left_out})")]
     NoNumericColumns {
         /// The file.
         path: String,
@@ -120,31 +122,31 @@ pub enum Error {
         left_out: String,
     },
     /// A column asked for by name is absent.
-    #[error("{path} has no column {column:?} (asked for by {option}); {hint}")]
+    #[error("{}", unknown_column(path, column, option.map(|option| option.about().into()), hint))]
     UnknownColumn {
         /// The file.
         path: String,
         /// The absent column.
         column: String,
-        /// The option that named it.
-        option: &'static str,
+        /// The parameter that named it; none for the other files or the spec.
+        option: Option<Parameter>,
         /// Close names, or the names there are.
         hint: String,
     },
     /// A column asked for by name holds something else than numbers.
-    #[error("column {column:?} of {path} cannot be used by {option}: it is {kind}; name a numeric column")]
+    #[error("{}", not_numeric(path, column, option.map(|option| option.about().into()), kind))]
     NotNumeric {
         /// The file.
         path: String,
         /// The column.
         column: String,
-        /// The option that named it.
-        option: &'static str,
+        /// The parameter that named it; none for the other files or the spec.
+        option: Option<Parameter>,
         /// What the column holds.
         kind: String,
     },
     /// A name that must be unique is carried by several columns.
-    #[error("{path} has {count} columns named {column:?}; rename them, or leave them out with --exclude")]
+    #[error("{path} has {count} columns named {column:?}")]
     DuplicateColumn {
         /// The file.
         path: String,
@@ -154,10 +156,7 @@ pub enum Error {
         count: usize,
     },
     /// Two input files have different columns.
-    #[error(
-        "{path} does not have the columns of {first}: {difference}; \
-         name the common columns with --columns, or sketch the files apart"
-    )]
+    #[error("{path} does not have the columns of {first}: {difference}")]
     ColumnsDiffer {
         /// The file that differs.
         path: String,
@@ -167,10 +166,7 @@ pub enum Error {
         difference: String,
     },
     /// A value that cannot be summed: NaN, infinity, null, empty, text.
-    #[error(
-        "{path}, row {row}{}, column {column:?}: {text} is not a finite number; correct it, \
-         leave such rows out with --skip-bad-rows, or the column with --exclude {column}", at_line(*line)
-    )]
+    #[error("{path}, row {row}{}, column {column:?}: {text} is not a finite number", at_line(*line))]
     BadValue {
         /// The file.
         path: String,
@@ -184,10 +180,7 @@ pub enum Error {
         text: String,
     },
     /// A row weight that is no number, or that the sketch cannot use.
-    #[error(
-        "{path}, row {row}{}, weight column {column:?}: {text} is not a weight from 0 to 2^28; \
-         correct it, or leave such rows out with --skip-bad-rows", at_line(*line)
-    )]
+    #[error("{path}, row {row}{}, weight column {column:?}: {text} is not a weight from 0 to 2^28", at_line(*line))]
     BadWeight {
         /// The file.
         path: String,
@@ -200,11 +193,8 @@ pub enum Error {
         /// The value as found.
         text: String,
     },
-    /// A missing or NaN value in the column of `--by`.
-    #[error(
-        "{path}, row {row}{}, column {column:?}: {text} names no group; correct it, \
-         or leave such rows out with --skip-bad-rows", at_line(*line)
-    )]
+    /// A missing or NaN value in the column of groups.
+    #[error("{path}, row {row}{}, column {column:?}: {text} names no group", at_line(*line))]
     BadGroup {
         /// The file.
         path: String,
@@ -219,8 +209,8 @@ pub enum Error {
     },
     /// A text record with too few or too many fields.
     #[error(
-        "{path}, row {row}, line {line}: {found} fields where {expected} are expected; correct the line, \
-         or leave such rows out with --skip-bad-rows (is {delimiter:?} the right delimiter?)"
+        "{path}, row {row}, line {line}: {found} fields where {expected} are expected \
+         (is {delimiter:?} the right delimiter?)"
     )]
     Ragged {
         /// The file.
@@ -250,12 +240,9 @@ pub enum Error {
         bytes: usize,
     },
     /// More groups than the bound.
-    #[error(
-        "column {column:?} has more than {max} distinct values: one sketch each would be too many; \
-         group by a coarser column, or raise the bound with --max-groups"
-    )]
+    #[error("column {column:?} has more than {max} distinct values: one sketch each would be too many")]
     TooManyGroups {
-        /// The column of `--by`.
+        /// The column of groups.
         column: String,
         /// The bound.
         max: usize,
@@ -273,9 +260,7 @@ pub enum Error {
         rows_skipped: u64,
     },
     /// Not one row could be sampled for the pilot.
-    #[error(
-        "no usable row among those sampled from {path}: check the columns, or give a ready spec with --spec"
-    )]
+    #[error("no usable row among those sampled from {path}")]
     EmptyPilot {
         /// The first input.
         path: String,
@@ -313,15 +298,34 @@ pub enum Error {
     /// The core library refused.
     #[error(transparent)]
     Core(#[from] compressive::Error),
+    /// Another error, and what can be done about it; [`Error::cause`] is the other.
+    #[error("{error}; {}", Remedy::plain_words(remedies))]
+    Advised {
+        /// What happened.
+        error: Box<Error>,
+        /// What to do; any of them helps.
+        remedies: Vec<Remedy>,
+    },
+}
+
+/// What asked for a column without being a parameter.
+const ASKED_BY_ROWS: &str = "the other files or the spec";
+
+fn unknown_column(path: &str, column: &str, option: Option<String>, hint: &str) -> String {
+    let user = option.unwrap_or_else(|| ASKED_BY_ROWS.into());
+    format!("{path} has no column {column:?} (asked for by {user}); {hint}")
+}
+
+fn not_numeric(path: &str, column: &str, option: Option<String>, kind: &str) -> String {
+    let user = option.unwrap_or_else(|| ASKED_BY_ROWS.into());
+    format!("column {column:?} of {path} cannot be used by {user}: it is {kind}; name a numeric column")
 }
 
 /// Why there is no row.
 fn none_left(rows_skipped: u64) -> String {
     match rows_skipped {
         0 => "the input has none".to_owned(),
-        n => format!(
-            "all {n} rows have bad values and were left out; check the columns, or leave some out with --exclude"
-        ),
+        n => format!("all {n} rows have bad values and were left out"),
     }
 }
 
@@ -331,6 +335,64 @@ fn at_line(line: Option<u64>) -> String {
 }
 
 impl Error {
+    /// What happened, without the remedies: match on this.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::Advised { error, .. } => error,
+            error => error,
+        }
+    }
+
+    /// The message with the remedies in the words of a surface; `Display` has plain words.
+    pub fn words(&self, vocabulary: &dyn Vocabulary) -> String {
+        match self {
+            Error::Advised { error, remedies } => format!("{error}; {}", Remedy::words(remedies, vocabulary)),
+            Error::Core(error) => error.words(vocabulary),
+            Error::UnknownColumn { path, column, option, hint } => {
+                unknown_column(path, column, option.map(|option| vocabulary.name(option)), hint)
+            }
+            Error::NotNumeric { path, column, option, kind } => {
+                not_numeric(path, column, option.map(|option| vocabulary.name(option)), kind)
+            }
+            error => error.to_string(),
+        }
+    }
+
+    /// The error with the remedies that its kind has.
+    pub(crate) fn advised(self) -> Error {
+        let exclude = |words, column: &str| Remedy::say(words, Remedy::set(Parameter::Exclude, column));
+        let columns = |words| Remedy::say(words, Remedy::set(Parameter::Columns, "A,B,..."));
+        let skip = || Remedy::say("leave such rows out", Remedy::TurnOn(Parameter::SkipBadRows));
+        let say = |words| Remedy::Say(words, None);
+        let remedies = match &self {
+            Error::NoNumericColumns { .. } => vec![columns("name the columns to use")],
+            Error::DuplicateColumn { column, .. } => {
+                vec![say("rename them"), exclude("leave them out", column)]
+            }
+            Error::ColumnsDiffer { .. } => {
+                vec![columns("name the common columns"), say("sketch the files apart")]
+            }
+            Error::BadValue { column, .. } => {
+                vec![say("correct it"), skip(), exclude("leave the column out", column)]
+            }
+            Error::BadWeight { .. } | Error::BadGroup { .. } => vec![say("correct it"), skip()],
+            Error::Ragged { .. } => vec![say("correct the line"), skip()],
+            Error::TooManyGroups { .. } => vec![
+                say("group by a coarser column"),
+                Remedy::say("raise the bound", Remedy::set(Parameter::MaxGroups, "N")),
+            ],
+            Error::NoRows { rows_skipped } if *rows_skipped > 0 => {
+                vec![say("check the columns"), exclude("leave some out", "COLUMN")]
+            }
+            Error::EmptyPilot { .. } => vec![
+                say("check the columns"),
+                Remedy::say("give a ready spec", Remedy::set(Parameter::Spec, "FILE")),
+            ],
+            _ => return self,
+        };
+        Error::Advised { error: Box::new(self), remedies }
+    }
+
     /// Wraps a system error with the file and the attempted action.
     pub(crate) fn io(path: &str, action: &'static str, source: std::io::Error) -> Self {
         if source.kind() == std::io::ErrorKind::NotFound && action == "open" {

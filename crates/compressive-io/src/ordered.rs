@@ -208,7 +208,8 @@ mod tests {
                     line: None,
                     column: "x".into(),
                     text,
-                });
+                }
+                .advised());
             }
             out.reset(&Arc::from("t"), self.first + 1, 1);
             out.push_row(&[self.first as f64], None, None);
@@ -256,7 +257,7 @@ mod tests {
                 Ok(())
             })
             .unwrap_err();
-            assert!(matches!(error, Error::BadValue { row: 1000, .. }), "{error}");
+            assert!(matches!(error.cause(), Error::BadValue { row: 1000, .. }), "{error}");
             // The part of the bad row starts at most eight rows before it.
             assert!((992..=1000).contains(&delivered.load(Ordering::Relaxed)));
         }

@@ -159,7 +159,7 @@ impl Dataset {
         };
         if rows.is_empty() {
             let path = self.paths().next().unwrap_or_default().to_owned();
-            return Err(Error::EmptyPilot { path });
+            return Err(Error::EmptyPilot { path }.advised());
         }
         let n_rows = rows.len() / width;
         if !grouped {

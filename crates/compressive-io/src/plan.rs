@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use compressive::Parameter;
+
 use crate::chunk::Slot;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
@@ -80,7 +82,7 @@ pub(crate) fn choose(
     options: &ReadOptions,
 ) -> Result<(Names, Vec<LeftOut>)> {
     for name in &options.exclude {
-        find_any(path, columns, name, "--exclude")?;
+        find_any(path, columns, name, Some(Parameter::Exclude))?;
     }
     let mut left_out = Vec::new();
     let mut features = Vec::new();
@@ -96,32 +98,33 @@ pub(crate) fn choose(
     if let Some(wanted) = &options.columns {
         features = wanted.iter().filter(|name| !options.exclude.contains(name)).cloned().collect();
         for name in &features {
-            let index = find(path, columns, name, "--columns")?;
-            require_number(path, &columns[index], "--columns")?;
+            let index = find(path, columns, name, Some(Parameter::Columns))?;
+            require_number(path, &columns[index], Some(Parameter::Columns))?;
             if features.iter().filter(|other| *other == name).count() > 1 {
                 return Err(Error::Unsupported {
                     path: path.to_owned(),
-                    what: format!("--columns names {name:?} more than once"),
+                    what: format!("{name:?} is named more than once"),
                     remedy: "name each column once",
                 });
             }
         }
     }
     if let Some(name) = &options.weights {
-        require_number(path, &columns[find(path, columns, name, "--weights")?], "--weights")?;
+        let weights = Some(Parameter::Weights);
+        require_number(path, &columns[find(path, columns, name, weights)?], weights)?;
     }
     if let Some(name) = &options.by {
-        let column = &columns[find(path, columns, name, "--by")?];
+        let column = &columns[find(path, columns, name, Some(Parameter::By))?];
         if matches!(column.kind, Kind::Nested | Kind::Other(_)) {
             return Err(Error::Unsupported {
                 path: path.to_owned(),
-                what: format!("--by names column {name:?}, which is {}", column.kind.describe()),
+                what: format!("the column of groups, {name:?}, is {}", column.kind.describe()),
                 remedy: "group by a column of text, integers or booleans",
             });
         }
     }
     if features.is_empty() {
-        return Err(Error::NoNumericColumns { path: path.to_owned(), left_out: summary(&left_out) });
+        return Err(Error::NoNumericColumns { path: path.to_owned(), left_out: summary(&left_out) }.advised());
     }
     let names = Names { features, weights: options.weights.clone(), by: options.by.clone() };
     Ok((names, left_out))
@@ -137,19 +140,19 @@ fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> 
 fn reason_asked(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
     let is = |option: &Option<String>| option.as_deref() == Some(column.name.as_str());
     if is(&options.by) {
-        Some("gives the groups (--by)".to_owned())
+        Some("gives the groups".to_owned())
     } else if is(&options.weights) {
-        Some("gives the weights (--weights)".to_owned())
+        Some("gives the weights".to_owned())
     } else if options.exclude.contains(&column.name) {
-        Some("excluded (--exclude)".to_owned())
+        Some("excluded".to_owned())
     } else if let Some(wanted) = &options.columns {
-        (!wanted.contains(&column.name)).then(|| "not named by --columns".to_owned())
+        (!wanted.contains(&column.name)).then(|| "not among the columns named".to_owned())
     } else {
         None
     }
 }
 
-fn require_number(path: &str, column: &ColumnInfo, option: &'static str) -> Result<()> {
+fn require_number(path: &str, column: &ColumnInfo, option: Option<Parameter>) -> Result<()> {
     if column.kind == Kind::Number {
         return Ok(());
     }
@@ -174,17 +177,19 @@ fn summary(left_out: &[LeftOut]) -> String {
 }
 
 /// Index of the only column with this name.
-fn find(path: &str, columns: &[ColumnInfo], name: &str, option: &'static str) -> Result<usize> {
+fn find(path: &str, columns: &[ColumnInfo], name: &str, option: Option<Parameter>) -> Result<usize> {
     let index = find_any(path, columns, name, option)?;
     let count = columns.iter().filter(|column| column.name == name).count();
     if count > 1 {
-        return Err(Error::DuplicateColumn { path: path.to_owned(), column: name.to_owned(), count });
+        return Err(
+            Error::DuplicateColumn { path: path.to_owned(), column: name.to_owned(), count }.advised()
+        );
     }
     Ok(index)
 }
 
 /// Index of the first column with this name.
-fn find_any(path: &str, columns: &[ColumnInfo], name: &str, option: &'static str) -> Result<usize> {
+fn find_any(path: &str, columns: &[ColumnInfo], name: &str, option: Option<Parameter>) -> Result<usize> {
     columns.iter().position(|column| column.name == name).ok_or_else(|| Error::UnknownColumn {
         path: path.to_owned(),
         column: name.to_owned(),
@@ -257,7 +262,8 @@ pub(crate) fn require_same_columns(first: (&str, &[ColumnInfo]), other: (&str, &
         path: other.0.to_owned(),
         first: first.0.to_owned(),
         difference: difference.join(", "),
-    })
+    }
+    .advised())
 }
 
 /// How the rows of one file are read; shared by all its parts.
@@ -284,12 +290,12 @@ impl Plan {
         options: &ReadOptions,
     ) -> Result<Plan> {
         let number = |name: &String| -> Result<usize> {
-            let index = find(path, columns, name, "the other files or the spec")?;
+            let index = find(path, columns, name, None)?;
             // Text is judged value by value in CSV files: an early block may hold nothing but bad values.
             if matches!(columns[index].kind, Kind::Text { .. } | Kind::Empty | Kind::Number) {
                 return Ok(index);
             }
-            require_number(path, &columns[index], "the other files or the spec").map(|()| index)
+            require_number(path, &columns[index], None).map(|()| index)
         };
         let features = names.features.iter().map(number).collect::<Result<Vec<usize>>>()?;
         let chunk_rows = options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / features.len()).max(1));
@@ -298,7 +304,7 @@ impl Plan {
             width: columns.len(),
             features,
             weights: names.weights.as_ref().map(number).transpose()?,
-            by: names.by.as_ref().map(|name| find(path, columns, name, "--by")).transpose()?,
+            by: names.by.as_ref().map(|name| find(path, columns, name, Some(Parameter::By))).transpose()?,
             names: Arc::clone(names),
             skip_bad_rows: options.skip_bad_rows,
             chunk_rows,
@@ -348,5 +354,6 @@ impl Plan {
             Slot::Weight => Error::BadWeight { path, row, line, column: named(&self.names.weights), text },
             Slot::Group => Error::BadGroup { path, row, line, column: named(&self.names.by), text },
         }
+        .advised()
     }
 }

@@ -144,6 +144,7 @@ impl<'a> Worker<'a> {
                 },
                 other => Error::Core(other),
             }
+            .advised()
         })
     }
 

@@ -1,5 +1,6 @@
 //! Errors as Python sees them.
 
+use compressive::{Command, Parameter, Vocabulary};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyOSError, PyValueError};
 
@@ -10,23 +11,45 @@ pyo3::create_exception!(
     "What the rows, the spec or the sketch do not allow; the text says where, and what to do."
 );
 
+/// The library's parameters and steps as keywords and calls.
+struct Keywords;
+
+impl Vocabulary for Keywords {
+    fn name(&self, parameter: Parameter) -> String {
+        parameter.name().replace('-', "_")
+    }
+
+    fn set(&self, parameter: Parameter, value: &str) -> String {
+        let is_word = value.starts_with(|c: char| c.is_ascii_lowercase()) && !value.contains(' ');
+        let quote = if is_word { "\"" } else { "" };
+        format!("{}={quote}{value}{quote}", self.name(parameter))
+    }
+
+    fn turn_on(&self, parameter: Parameter) -> String {
+        self.set(parameter, "True")
+    }
+
+    fn run(&self, command: Command) -> Option<String> {
+        let call = match command {
+            Command::ShareSpec => "such as the `spec` of one of them",
+            Command::DesignPrivately => "design(data, bounds=(low, high), private=0.05)",
+            Command::DesignComponents => "design(data, task=\"pca\", bounds=(low, high), private=0)",
+            Command::SketchClasses => "sketch(data, by=column)",
+            Command::Privatize => "privatize",
+            _ => return None,
+        };
+        Some(call.into())
+    }
+}
+
 /// An error of the library.
 pub fn core(error: compressive::Error) -> PyErr {
-    CompressiveError::new_err(match &error {
-        compressive::Error::Incompatible { fields } => format!(
-            "these sketches cannot be combined: they differ in {}; make both with one spec, such as the `spec` of one of them",
-            fields.join(", ")
-        ),
-        compressive::Error::ConstantColumn { column, value, rows } => format!(
-            "column `{column}` is constant ({value} in all {rows} rows of the sample), so it has no scale; leave it out"
-        ),
-        other => in_python(&other.to_string()),
-    })
+    CompressiveError::new_err(error.words(&Keywords))
 }
 
 /// An error of a pass over rows.
 pub fn io(error: compressive_io::Error) -> PyErr {
-    let text = in_python(&error.to_string());
+    let text = error.words(&Keywords);
     match error {
         compressive_io::Error::NotFound { .. } => PyFileNotFoundError::new_err(text),
         compressive_io::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -43,34 +66,11 @@ pub fn collector(error: impl Into<compressive_client::Error>) -> PyErr {
     match error.into() {
         compressive_client::Error::Rows(error) => io(error),
         compressive_client::Error::Sketch(error) => core(error),
-        other => {
-            let text = in_python(&other.to_string());
-            CompressiveError::new_err(
-                text.replace("run the same command again", "call push for the same rows again"),
-            )
-        }
+        other => CompressiveError::new_err(other.words(&Keywords)),
     }
 }
 
 /// A wrong argument.
 pub fn argument(text: impl Into<String>) -> PyErr {
     PyValueError::new_err(text.into())
-}
-
-/// Flags of the command line as the keywords they are in Python: `--skip-bad-rows` becomes `skip_bad_rows=`.
-fn in_python(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (i, piece) in text.split("--").enumerate() {
-        let end = piece.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(piece.len());
-        let flag = piece[..end].trim_end_matches('-');
-        if i == 0 || flag.is_empty() {
-            out.push_str(if i == 0 { "" } else { "--" });
-            out.push_str(piece);
-        } else {
-            out.push_str(&flag.replace('-', "_"));
-            out.push('=');
-            out.push_str(piece[flag.len()..].trim_start_matches(' '));
-        }
-    }
-    out
 }

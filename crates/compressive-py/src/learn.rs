@@ -146,8 +146,7 @@ pub fn classify(
         let own = sketch.operator()?;
         match &operator {
             Some(first) if first.fingerprint() != own.fingerprint() => {
-                let fields = first.spec().differences(own.spec());
-                return Err(error::core(compressive::Error::Incompatible { fields }));
+                return Err(error::core(compressive::Error::incompatible(first.spec(), own.spec())));
             }
             _ => operator = Some(own),
         }

@@ -1,4 +1,9 @@
-//! The one error type of the library: every variant carries the numbers and says what to do next.
+//! The one error type of the library: every variant carries the numbers, and remedies say what to do next.
+
+pub mod remedy;
+
+use crate::sketch::spec::SketchSpec;
+use remedy::{Command, Remedy, Vocabulary};
 
 /// What can go wrong between a table, a spec and a sketch.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -19,11 +24,7 @@ pub enum Error {
         problem: String,
     },
     /// Two sketches were made with different specs.
-    #[error(
-        "these sketches cannot be combined: they differ in {}; \
-         make both with one spec (`compressive design ... -o spec.json`, then `sketch --spec spec.json`)",
-        fields.join(", ")
-    )]
+    #[error("these sketches cannot be combined: they differ in {}", fields.join(", "))]
     Incompatible {
         /// One entry per differing field: `field (ours / theirs)`.
         fields: Vec<String>,
@@ -96,10 +97,7 @@ pub enum Error {
         needed: u64,
     },
     /// A column of the pilot has one value only, so it has no spread to scale by.
-    #[error(
-        "column `{column}` is constant ({value} in all {rows} pilot rows), so it has no scale; \
-         leave it out with --exclude {column}"
-    )]
+    #[error("column `{column}` is constant ({value} in all {rows} pilot rows), so it has no scale")]
     ConstantColumn {
         /// The column's name.
         column: String,
@@ -151,6 +149,58 @@ pub enum Error {
     /// There is nothing to sketch.
     #[error("there are no numeric columns to sketch")]
     NoColumns,
+    /// Another error, and what can be done about it; [`Error::cause`] is the other.
+    #[error("{error}; {}", Remedy::plain_words(remedies))]
+    Advised {
+        /// What happened.
+        error: Box<Error>,
+        /// What to do; any of them helps.
+        remedies: Vec<Remedy>,
+    },
+}
+
+impl Error {
+    /// Sketches of two different specs.
+    pub fn incompatible(ours: &SketchSpec, theirs: &SketchSpec) -> Error {
+        Error::Incompatible { fields: ours.differences(theirs) }
+            .advise(Remedy::Run("make both with one spec", Command::ShareSpec))
+    }
+
+    /// The error with one more remedy.
+    #[must_use]
+    pub fn advise(self, remedy: Remedy) -> Error {
+        match self {
+            Error::Advised { error, mut remedies } => {
+                remedies.push(remedy);
+                Error::Advised { error, remedies }
+            }
+            error => Error::Advised { error: Box::new(error), remedies: vec![remedy] },
+        }
+    }
+
+    /// What happened, without the remedies: match on this.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::Advised { error, .. } => error,
+            error => error,
+        }
+    }
+
+    /// What can be done about it.
+    pub fn remedies(&self) -> &[Remedy] {
+        match self {
+            Error::Advised { remedies, .. } => remedies,
+            _ => &[],
+        }
+    }
+
+    /// The message with the remedies in the words of a surface; `Display` has plain words.
+    pub fn words(&self, vocabulary: &dyn Vocabulary) -> String {
+        match self {
+            Error::Advised { error, remedies } => format!("{error}; {}", Remedy::words(remedies, vocabulary)),
+            error => error.to_string(),
+        }
+    }
 }
 
 /// Short for results of this library.

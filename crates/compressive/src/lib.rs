@@ -50,6 +50,7 @@ pub mod model;
 pub mod privacy;
 
 pub use compressive_kernels::Backend;
+pub use error::remedy::{Command, Parameter, Remedy, Vocabulary};
 pub use error::{Error, Result};
 pub use names::{Named, UnknownName};
 pub use num::solve::symmetric_eigen;

@@ -16,6 +16,9 @@ pub trait Named: Copy + PartialEq + 'static {
     /// The stable name, as it stands in files and as users write it.
     fn name(self) -> &'static str;
 
+    /// One line about it, for help texts; empty where the name says it all.
+    fn about(self) -> &'static str;
+
     /// The value of a name.
     ///
     /// # Errors
@@ -51,8 +54,9 @@ impl fmt::Display for UnknownName {
 impl std::error::Error for UnknownName {}
 
 /// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants.
+/// An entry is `Variant => "name"`, or `Variant => "name": "one line about it"`.
 macro_rules! named {
-    ($type:ty, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
+    ($type:ty, $what:literal, { $($variant:ident => $name:literal $(: $about:literal)?),+ $(,)? }) => {
         impl $type {
             /// The stable name, as it stands in files and as users write it.
             pub const fn name(self) -> &'static str {
@@ -68,6 +72,12 @@ macro_rules! named {
 
             fn name(self) -> &'static str {
                 <$type>::name(self)
+            }
+
+            fn about(self) -> &'static str {
+                match self {
+                    $(<$type>::$variant => concat!($($about)?)),+
+                }
             }
         }
 
@@ -111,7 +121,7 @@ mod tests {
         SourCherry,
     }
 
-    named!(Fruit, "a fruit", { Apple => "apple", SourCherry => "sour-cherry" });
+    named!(Fruit, "a fruit", { Apple => "apple": "keeps till spring", SourCherry => "sour-cherry" });
 
     #[test]
     fn every_name_reads_back_in_every_way() {
@@ -122,6 +132,10 @@ mod tests {
             assert_eq!(json, format!("\"{fruit}\""));
             assert_eq!(serde_json::from_str::<Fruit>(&json).unwrap(), fruit);
         }
+        assert_eq!(
+            Fruit::ALL.iter().map(|fruit| fruit.about()).collect::<Vec<_>>(),
+            ["keeps till spring", ""]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use compressive::learn::LearnParams;
 use compressive::learn::classify::{Choice, ClassData, ClassifyParams, Method, choose, classify};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
-use compressive::{SketchOperator, SketchSpec};
+use compressive::{Parameter, SketchOperator, SketchSpec};
 use compressive_io::{Pilot, write_atomic};
 use serde_json::json;
 
@@ -100,9 +100,9 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
 fn as_labels(error: anyhow::Error) -> anyhow::Error {
     use compressive_io::Error::UnknownColumn;
     match error.downcast_ref() {
-        Some(UnknownColumn { path, column, option: "--by", hint }) => {
+        Some(UnknownColumn { path, column, option: Some(Parameter::By), hint }) => {
             let (path, column, hint) = (path.clone(), column.clone(), hint.clone());
-            UnknownColumn { path, column, option: "--labels", hint }.into()
+            UnknownColumn { path, column, option: Some(Parameter::Labels), hint }.into()
         }
         _ => error,
     }

@@ -6,6 +6,7 @@ use compressive::ask::diagnose::{Diagnosis, Verdict, diagnose};
 use super::{read_any_sketch, read_model};
 use crate::args::DiagnoseArgs;
 use crate::output::{self, number};
+use crate::words::Flags;
 
 /// Tells why a model is not good enough.
 pub fn run(args: &DiagnoseArgs) -> Result<()> {
@@ -21,7 +22,9 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
     bar.finish_and_clear();
     let found = found.with_context(with)?;
     if args.json {
-        return output::print_json(&serde_json::to_value(&found)?);
+        let mut json = serde_json::to_value(&found)?;
+        json["advice"] = found.advice(&Flags).into();
+        return output::print_json(&json);
     }
     output::print(&describe(&found))
 }
@@ -46,6 +49,6 @@ fn describe(found: &Diagnosis) -> String {
         number(found.distance),
         number(found.mean_modulus),
         number(found.noise_modulus),
-        found.advice,
+        found.advice(&Flags),
     )
 }

@@ -5,6 +5,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use compressive::{Parameter, Vocabulary};
 use serde_json::json;
 
 use crate::error::Error;
@@ -34,7 +35,24 @@ impl From<Error> for Refusal {
             Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Error::Store(_) | Error::Damaged { .. } | Error::Tls { .. } => StatusCode::INSUFFICIENT_STORAGE,
         };
-        Refusal::new(status, error.to_string())
+        Refusal::new(status, error.words(&Fields))
+    }
+}
+
+/// The library's parameters as fields of a request.
+struct Fields;
+
+impl Vocabulary for Fields {
+    fn name(&self, parameter: Parameter) -> String {
+        format!("`{}`", parameter.name().replace('-', "_"))
+    }
+
+    fn set(&self, parameter: Parameter, value: &str) -> String {
+        format!("{}: {value}", self.name(parameter))
+    }
+
+    fn turn_on(&self, parameter: Parameter) -> String {
+        self.set(parameter, "true")
     }
 }
 

@@ -139,7 +139,8 @@ impl BlockReader {
                 expected: self.plan.width,
                 found,
                 delimiter: char::from(self.roles.delimiter),
-            },
+            }
+            .advised(),
             Record::Good => unreachable!("a good record has no error"),
         }
     }

@@ -29,7 +29,7 @@ fn bad_values_in_text_are_named_with_file_row_line_and_column() {
         let message = failure(read_file(&path, &ReadOptions::default()));
         assert_says(
             &message,
-            &["a.csv, row 3, line 4, column \"b\"", shown, "--skip-bad-rows", "--exclude b"],
+            &["a.csv, row 3, line 4, column \"b\"", shown, "leave such rows out", "leave the column out"],
         );
         let rows = read_file(&path, &skipping()).unwrap();
         assert_eq!((rows.values, rows.skipped), (vec![1.0, 2.0, 3.0, 4.0, 7.0, 8.0], 1), "{bad:?}");
@@ -44,7 +44,7 @@ fn ragged_rows_are_named_with_the_fields_expected_and_found() {
     let message = failure(read_file(&path, &ReadOptions::default()));
     assert_says(
         &message,
-        &["a.csv, row 2, line 4", "1 fields where 2 are expected", "--skip-bad-rows", "delimiter"],
+        &["a.csv, row 2, line 4", "1 fields where 2 are expected", "leave such rows out", "delimiter"],
     );
     let rows = read_file(&path, &skipping()).unwrap();
     assert_eq!((rows.values, rows.skipped, rows.numbers), (vec![1.0, 2.0, 7.0, 8.0], 2, vec![1, 4]));
@@ -63,7 +63,7 @@ fn bad_values_in_arrays_are_named_with_file_row_and_column() {
         folder.file("e.arrows", arrow_stream_bytes(&table.batch(false), 20)),
     ] {
         let message = failure(read_file(&path, &ReadOptions::default()));
-        assert_says(&message, &[&path, "row 31", "column \"x1\"", "NaN", "--skip-bad-rows"]);
+        assert_says(&message, &[&path, "row 31", "column \"x1\"", "NaN", "leave such rows out"]);
         let rows = read_file(&path, &skipping()).unwrap();
         assert_eq!((rows.values.len(), rows.skipped), (96, 2), "{path}");
         assert!(!rows.numbers.contains(&31) && !rows.numbers.contains(&41), "{path}");
@@ -154,12 +154,12 @@ fn no_numeric_column_is_an_error_that_lists_the_others() {
     let folder = Folder::new();
     let path = folder.file("a.csv", "name,city\nAnn,Paris\nBob,Rome\n");
     let message = failure(open(&[&path], &ReadOptions::default()));
-    assert_says(&message, &["no numeric column", "\"name\": text", "\"city\": text", "--columns"]);
+    assert_says(&message, &["no numeric column", "\"name\": text", "\"city\": text", "name the columns"]);
     let path = folder.file("b.npy", npy_bytes("<f4", false, "(4, 0)", &[]));
     assert_says(&failure(open(&[&path], &ReadOptions::default())), &["b.npy", "no numeric column"]);
     let path = folder.file("c.csv", "x\n1\n");
     let options = ReadOptions { exclude: vec!["x".into()], ..ReadOptions::default() };
-    assert_says(&failure(open(&[&path], &options)), &["no numeric column", "--exclude"]);
+    assert_says(&failure(open(&[&path], &options)), &["no numeric column", "excluded"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@
 //! Cost: O(m d + min(m, 500)^2 d). Assumes rows are independent and unweighted (whole weights are repeated rows).
 
 use crate::density::Metric;
+use crate::error::remedy::Remedy;
 use crate::error::{Error, Result};
 use crate::num::special::chi_square_tail;
 use crate::sketch::Sketch;
@@ -53,11 +54,14 @@ pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comp
     if operator.spec().feature.is_quadratic() {
         return Err(Error::Task {
             field: "feature",
-            problem: "sketches of the feature `quadratic` hold first and second moments only, and the test for a difference is made for periodic features; sketch both tables with `--feature fourier` to compare them".into(),
-        });
+            problem: "sketches of the feature `quadratic` hold first and second moments only, \
+                      and the test for a difference is made for periodic features"
+                .into(),
+        }
+        .advise(Remedy::of_waves()));
     }
     if let Some(problem) = operator.spec().feature.only_classifies() {
-        return Err(Error::Task { field: "feature", problem: problem.into() });
+        return Err(Error::Task { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()));
     }
     for sketch in [a, b] {
         if sketch.rows() < 2 {

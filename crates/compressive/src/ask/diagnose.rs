@@ -9,6 +9,7 @@
 use serde::Serialize;
 
 use crate::density::Target;
+use crate::error::remedy::{Command, Parameter, Remedy, Vocabulary};
 use crate::error::{Error, Result};
 use crate::learn::laid::{Laid, working_locations};
 use crate::learn::{Components, LearnParams, learn, weighted_landmarks};
@@ -37,8 +38,12 @@ pub enum Verdict {
 pub struct Diagnosis {
     /// What is wrong.
     pub verdict: Verdict,
-    /// One sentence: what to change.
-    pub advice: String,
+    /// One sentence: what was found.
+    #[serde(skip)]
+    pub finding: String,
+    /// What to change; nothing for a good model.
+    #[serde(skip)]
+    pub remedies: Vec<Remedy>,
     /// Mean square residual of an entry at the model, relative to sampling noise.
     pub misfit: f64,
     /// The same at the reference.
@@ -71,9 +76,7 @@ pub fn diagnose(
     threads: usize,
 ) -> Result<Diagnosis> {
     for model in [Some(model), reference].into_iter().flatten() {
-        if let Some(problem) = undiagnosed(&model.content) {
-            return Err(Error::Task { field: "model", problem: problem.into() });
-        }
+        refuse_undiagnosed(&model.content)?;
     }
     let target = Target::new(operator, moments)?;
     let fresh = match reference {
@@ -87,7 +90,8 @@ pub fn diagnose(
     let mean_modulus = modulus.sum::<f64>() / target.size() as f64;
     let mut diagnosis = Diagnosis {
         verdict: Verdict::Good,
-        advice: String::new(),
+        finding: String::new(),
+        remedies: Vec::new(),
         misfit: ours.misfit,
         reference_misfit: theirs.misfit,
         reference_given: reference.is_some(),
@@ -99,27 +103,47 @@ pub fn diagnose(
     let by_landmarks = weighted_landmarks::is_worse(&target, &ours.laid, &theirs.laid, theirs.misfit);
     let is_worse = by_landmarks.unwrap_or(ours.misfit > STUCK * theirs.misfit);
     diagnosis.verdict = verdict(&diagnosis, is_worse);
-    diagnosis.advice = advice(&diagnosis, &target, model);
+    (diagnosis.finding, diagnosis.remedies) = advice(&diagnosis, &target, model);
     Ok(diagnosis)
 }
 
-/// Why a kind of model is not diagnosed, and what to do instead.
-fn undiagnosed(content: &Content) -> Option<&'static str> {
-    match content {
-        Content::Generator(_) => Some(
-            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch, and `compressive score MODEL DATA` compares its rows with others",
-        ),
-        Content::Classify(_) => Some(
-            "a classifier comes from several sketches; `compressive score MODEL DATA --labels COLUMN` measures it on rows",
-        ),
-        Content::Pca { .. } => Some(
-            "principal components have no search to be stuck and no scale to be wrong; `compressive score MODEL DATA` measures them on rows, and a larger --size makes them exact",
-        ),
-        Content::Stable { .. } => Some(
-            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
-        ),
-        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => None,
+impl Diagnosis {
+    /// One sentence in the words of a surface: what was found, and what to change.
+    pub fn advice(&self, vocabulary: &dyn Vocabulary) -> String {
+        match self.remedies.as_slice() {
+            [] => self.finding.clone(),
+            remedies => format!("{}: {}", self.finding, Remedy::words(remedies, vocabulary)),
+        }
     }
+}
+
+/// Refuses the kinds of models that are not diagnosed, and says what to do instead.
+fn refuse_undiagnosed(content: &Content) -> Result<()> {
+    let (problem, remedies) = match content {
+        Content::Generator(_) => (
+            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch",
+            vec![Remedy::Run("compare its rows with others", Command::Score)],
+        ),
+        Content::Classify(_) => (
+            "a classifier comes from several sketches",
+            vec![Remedy::Run("measure it on rows", Command::ScoreLabels)],
+        ),
+        Content::Pca { .. } => (
+            "principal components have no search to be stuck and no scale to be wrong, \
+             and are exact if the sketch is large enough",
+            vec![
+                Remedy::Run("measure them on rows", Command::Score),
+                Remedy::SketchAgain(vec![Remedy::Raise(Parameter::Size)]),
+            ],
+        ),
+        Content::Stable { .. } => (
+            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
+            vec![],
+        ),
+        Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => return Ok(()),
+    };
+    let error = Error::Task { field: "model", problem: problem.into() };
+    Err(remedies.into_iter().fold(error, Error::advise))
 }
 
 fn verdict(d: &Diagnosis, is_worse: bool) -> Verdict {
@@ -136,34 +160,51 @@ fn verdict(d: &Diagnosis, is_worse: bool) -> Verdict {
     if d.misfit > UNEXPLAINED { Verdict::TooSimple } else { Verdict::Good }
 }
 
-fn advice(d: &Diagnosis, target: &Target, model: &Model) -> String {
+/// What was found, and what to change.
+fn advice(d: &Diagnosis, target: &Target, model: &Model) -> (String, Vec<Remedy>) {
+    let too_wide = d.mean_modulus > 0.5;
+    let other = if too_wide { Remedy::Lower } else { Remedy::Raise };
+    let rescale = vec![Remedy::SketchAgain(vec![other(Parameter::Scale), Remedy::Drop(Parameter::Scale)])];
     let size = target.size();
     match d.verdict {
-        Verdict::Good => "the model explains the sketch to within its sampling noise; nothing to change".into(),
-        Verdict::TooSimple => format!(
-            "no better model of {} such components was found, yet the squared residual is {:.1} times the sampling noise: \
-             try a larger -k, or --covariance full, if the data should be described more closely",
-            model.k, d.misfit
-        ),
-        Verdict::DecoderStuck => {
-            "a lower objective exists: fit again with --decoder auto, more --restarts or another --seed".into()
+        Verdict::Good => {
+            ("the model explains the sketch to within its sampling noise; nothing to change".into(), vec![])
         }
-        Verdict::SketchTooSmall => format!(
-            "the objective is lowest away from the true answer: sketch again with a larger --size (now {size}, try {})",
-            2 * size
+        Verdict::TooSimple => (
+            format!(
+                "no better model of {} such components was found, yet the squared residual is {:.1} times the \
+                 sampling noise (if the data should be described more closely)",
+                model.k, d.misfit
+            ),
+            vec![Remedy::FitAgain(vec![
+                Remedy::Raise(Parameter::K),
+                Remedy::set(Parameter::Covariance, "full"),
+            ])],
         ),
-        Verdict::ScaleWrong if target.points.kernel().is_some() => format!(
-            "the mean kernel value is {:.2}, so the kernel is too {} for the rows: sketch again with a {} --scale, or let the program choose it",
-            d.mean_modulus,
-            if d.mean_modulus > 0.5 { "wide" } else { "narrow" },
-            if d.mean_modulus > 0.5 { "smaller" } else { "larger" },
+        Verdict::DecoderStuck => (
+            "a lower objective exists".into(),
+            vec![Remedy::FitAgain(vec![
+                Remedy::set(Parameter::Decoder, "auto"),
+                Remedy::Raise(Parameter::Restarts),
+                Remedy::Change(Parameter::Seed),
+            ])],
         ),
-        Verdict::ScaleWrong if d.mean_modulus > 0.5 => {
-            "the frequencies are too low to tell the rows apart: sketch again with a smaller --scale, or let the program choose it".into()
+        Verdict::SketchTooSmall => (
+            format!("the objective is lowest away from the true answer, and the sketch has size {size}"),
+            vec![Remedy::sketch_with(Parameter::Size, 2 * size)],
+        ),
+        Verdict::ScaleWrong if target.points.kernel().is_some() => {
+            let side = if too_wide { "wide" } else { "narrow" };
+            let value = d.mean_modulus;
+            (
+                format!("the mean kernel value is {value:.2}, so the kernel is too {side} for the rows"),
+                rescale,
+            )
         }
-        Verdict::ScaleWrong => {
-            "the frequencies are too high, the sketch is noise: sketch again with a larger --scale, or let the program choose it".into()
+        Verdict::ScaleWrong if too_wide => {
+            ("the frequencies are too low to tell the rows apart".into(), rescale)
         }
+        Verdict::ScaleWrong => ("the frequencies are too high, the sketch is noise".into(), rescale),
     }
 }
 

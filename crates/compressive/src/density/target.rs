@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::metric::Metric;
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::sketch::Moments;
 use crate::sketch::landmarks::KernelMap;
@@ -70,11 +71,17 @@ impl Target {
         if spec.feature.is_quadratic() {
             return Err(Error::Task {
                 field: "task",
-                problem: "a sketch of the feature `quadratic` holds first and second moments only: it gives principal components (`--task pca`), no clusters or mixtures; for those sketch again with `--task kmeans` or `--task gmm`".into(),
-            });
+                problem: "a sketch of the feature `quadratic` holds first and second moments only: \
+                          it gives principal components, no clusters or mixtures"
+                    .into(),
+            }
+            .advise(Remedy::FitAgain(vec![Remedy::set(Parameter::Task, "pca")]))
+            .advise(Remedy::SketchAgain(
+                ["kmeans", "gmm"].map(|task| Remedy::set(Parameter::Task, task)).into(),
+            )));
         }
         if let Some(problem) = spec.feature.only_classifies() {
-            return Err(Error::Task { field: "task", problem: problem.into() });
+            return Err(Error::Task { field: "task", problem: problem.into() }.advise(Remedy::of_waves()));
         }
         if let Some(kernel) = operator.kernel() {
             return Target::of_kernel(operator, kernel, moments);
@@ -224,19 +231,20 @@ impl Target {
 
     /// Refuses a number of components that no decoder could find.
     pub fn check_components(&self, k: usize) -> Result<()> {
-        let fail = |problem: String| Err(Error::Task { field: "k", problem });
+        let refuse = |problem: String| Error::Task { field: "k", problem };
         if k == 0 {
-            return fail("0 components cannot be learned; ask for 1 or more".into());
+            return Err(refuse("0 components cannot be learned; ask for 1 or more".into()));
         }
         if k as f64 > self.rows {
-            return fail(format!("{k} components cannot be learned from {} rows; ask for fewer", self.rows));
+            let rows = self.rows;
+            return Err(refuse(format!("{k} components cannot be learned from {rows} rows; ask for fewer")));
         }
         if self.size() < k {
-            return fail(format!(
-                "{k} components need a sketch of at least {k} frequencies, and this one has {}; sketch again with --size {}",
-                self.size(),
-                5 * k * self.dim()
-            ));
+            let size = self.size();
+            return Err(refuse(format!(
+                "{k} components need a sketch of at least {k} frequencies, and this one has {size}"
+            ))
+            .advise(Remedy::sketch_with(Parameter::Size, 5 * k * self.dim())));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 use crate::design::scale::{ScaleRule, spread_rows};
 use crate::design::{DesignParams, LawChoice, size_of};
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::math::{exp, ln};
 use crate::sketch::conv::{ConvMap, ImageShape};
@@ -28,8 +29,8 @@ pub(super) fn design(
     let dim = columns.len();
     shape.validate(dim)?;
     if params.whiten {
-        let problem = "whitened columns are no pixels; drop --whiten".into();
-        return Err(Error::Spec { field: "transform", problem });
+        let problem = "whitened columns are no pixels".into();
+        return Err(Error::Spec { field: "transform", problem }.advise(Remedy::Drop(Parameter::Whiten)));
     }
     let smallest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

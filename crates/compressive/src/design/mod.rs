@@ -21,6 +21,7 @@ mod scales;
 use std::str::FromStr;
 
 use crate::design::scale::{ScaleRule, estimate, spread_rows};
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::named;
 use crate::num::linear::cholesky;
@@ -223,10 +224,8 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
     }
     check_task(params, dim)?;
     if params.k == 0 {
-        return Err(Error::Spec {
-            field: "k",
-            problem: "0 clusters cannot be learned; give -k 1 or more".into(),
-        });
+        return Err(Error::Spec { field: "k", problem: "0 clusters cannot be learned".into() }
+            .advise(Remedy::set(Parameter::K, "1 or more")));
     }
     if let Some(shape) = params.feature.image() {
         return images::design(rows, columns, shape, params);
@@ -269,32 +268,44 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
 /// Refuses features that the task cannot be learned from, and numbers of components that there cannot be.
 pub(crate) fn check_task(params: &DesignParams, dim: usize) -> Result<()> {
     let fail = |field, problem: String| Err(Error::Spec { field, problem });
+    let advise = |field, problem: String, remedy| Err(Error::Spec { field, problem }.advise(remedy));
     let quadratic = params.feature.is_quadratic();
     if params.feature.image().is_some() && params.task != Task::Classify {
-        return fail("feature", "`conv` tells classes of images apart; give --task classify".into());
+        let problem = "`conv` tells classes of images apart".into();
+        return advise("feature", problem, Remedy::set(Parameter::Task, "classify"));
     }
     match params.task {
-        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify if quadratic => fail(
+        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify
+            if quadratic =>
+        {
+            advise(
+                "feature",
+                format!(
+                    "`quadratic` is for principal components; {} is learned from periodic features such as fourier",
+                    params.task.name()
+                ),
+                Remedy::set(Parameter::Task, "pca"),
+            )
+        }
+        Task::Pca if !quadratic => advise(
             "feature",
             format!(
-                "`quadratic` is for --task pca; {} is learned from periodic features such as fourier",
-                params.task.name()
-            ),
-        ),
-        Task::Pca if !quadratic => fail(
-            "feature",
-            format!(
-                "principal components are learned from `quadratic`, not from `{}`; leave --feature out",
+                "principal components are learned from `quadratic`, not from `{}`",
                 params.feature.name()
             ),
+            Remedy::Drop(Parameter::Feature),
         ),
-        Task::Generate if params.feature.is_kernel() => fail(
+        Task::Generate if params.feature.is_kernel() => advise(
             "feature",
-            "a generative network is learned from periodic features such as fourier, not from `nystrom`; leave --feature out".into(),
+            "a generative network is learned from periodic features such as fourier, not from `nystrom`"
+                .into(),
+            Remedy::Drop(Parameter::Feature),
         ),
-        Task::Pca if params.whiten => {
-            fail("transform", "whitened columns have no principal components; drop --whiten".into())
-        }
+        Task::Pca if params.whiten => advise(
+            "transform",
+            "whitened columns have no principal components".into(),
+            Remedy::Drop(Parameter::Whiten),
+        ),
         Task::Pca if params.k > dim => fail(
             "k",
             format!("{dim} columns have no {} principal components; ask for {dim} or fewer", params.k),
@@ -414,7 +425,9 @@ fn transform(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<
         column.sort_by(f64::total_cmp);
         let (low, high) = (column[0], column[column.len() - 1]);
         if low == high {
-            return Err(Error::ConstantColumn { column: name.clone(), value: low, rows: column.len() });
+            let exclude = Remedy::say("leave it out", Remedy::set(Parameter::Exclude, name));
+            let rows = column.len();
+            return Err(Error::ConstantColumn { column: name.clone(), value: low, rows }.advise(exclude));
         }
         let interquartile = quantile(&column, 0.75) - quantile(&column, 0.25);
         let spread = if interquartile > 0.0 { interquartile / 1.349 } else { deviation(&column) };
@@ -494,9 +507,11 @@ fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
     }
     let ridge = 1e-6 * (0..dim).map(|i| covariance[i][i]).sum::<f64>() / dim as f64;
     (0..dim).for_each(|i| covariance[i][i] += ridge);
-    let lower = cholesky(&covariance).ok_or_else(|| Error::Spec {
-        field: "transform",
-        problem: "the pilot's covariance is singular, so it cannot be whitened; drop --whiten or exclude dependent columns".into(),
+    let lower = cholesky(&covariance).ok_or_else(|| {
+        let problem = "the pilot's covariance is singular, so it cannot be whitened".into();
+        Error::Spec { field: "transform", problem }
+            .advise(Remedy::Drop(Parameter::Whiten))
+            .advise(Remedy::say("leave dependent columns out", Remedy::set(Parameter::Exclude, "COLUMN")))
     })?;
     let mut inverse: Vec<Vec<f64>> = Vec::with_capacity(dim);
     for (i, row) in lower.iter().enumerate() {

@@ -15,6 +15,7 @@
 use crate::design::landmark_rules;
 use crate::design::scale::ScaleRule;
 use crate::design::{DesignParams, LawChoice, Task, common_scaling, finish, kernel_width, size_of};
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 use crate::privacy::PrivateSketch;
@@ -76,8 +77,12 @@ pub fn design(
     if params.feature.image().is_some() {
         return Err(Error::Spec {
             field: "feature",
-            problem: "the scale of `conv` is taken from the rows and cannot be had privately; privatize its sketches with --public-spec if the recipe may be known".into(),
-        });
+            problem: "the scale of `conv` is taken from the rows and cannot be had privately".into(),
+        }
+        .advise(Remedy::say(
+            "privatize its sketches as those of a public spec if the recipe may be known",
+            Remedy::TurnOn(Parameter::PublicSpec),
+        )));
     }
     let (mut transform, bounds) = transform(columns, params)?;
     if params.task == Task::Pca {
@@ -123,16 +128,21 @@ fn refuse_look(paid: bool) -> Result<()> {
     }
     Err(Error::Privacy {
         field: "spec",
-        problem: "a recipe for principal components has no scale to estimate: take --private 0, which makes it from the bounds alone and costs nothing".into(),
-    })
+        problem: "a recipe for principal components has no scale to estimate".into(),
+    }
+    .advise(Remedy::say(
+        "make it from the bounds alone, which costs nothing",
+        Remedy::set(Parameter::Private, 0),
+    )))
 }
 
 fn transform(columns: &[String], params: &DesignParams) -> Result<(Transform, Bounds)> {
     let Some(bounds) = &params.bounds else {
         return Err(Error::Privacy {
             field: "bounds",
-            problem: "a spec that does not look at the rows needs a box that you know them to lie in; declare it with --bounds LOW:HIGH or --bounds COLUMN=LOW:HIGH".into(),
-        });
+            problem: "a spec that does not look at the rows needs a box that you know them to lie in".into(),
+        }
+        .advise(Remedy::say("declare it", Remedy::set(Parameter::Bounds, "LOW:HIGH"))));
     };
     let mut transform = Transform::identity(columns.len());
     let sides = bounds.low.iter().zip(&bounds.high).enumerate();

@@ -59,7 +59,7 @@ pub(super) fn choose(
     let mut first = None;
     for k in low..=high {
         let decoded = match decode(k) {
-            Err(Error::Task { .. }) if k > low => break,
+            Err(error) if k > low && matches!(error.cause(), Error::Task { .. }) => break,
             other => other?,
         };
         let candidate = Candidate::of(k, &decoded);

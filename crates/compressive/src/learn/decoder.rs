@@ -6,6 +6,7 @@ use crate::density::Target;
 use crate::density::atom::{Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::noise::expected_cost;
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::propose::amp::{AmpParams, amp};
 use crate::learn::propose::auto::{AutoFit, AutoParams, auto};
@@ -100,10 +101,12 @@ pub(super) fn run(
         return Err(Error::Task {
             field: "decoder",
             problem: format!(
-                "`{name}` finds principal components (--task pca); for {} take auto, cl-ompr or another of the searches",
+                "`{name}` finds principal components; for {} take auto, cl-ompr or another of the searches",
                 params.task.name()
             ),
-        });
+        }
+        .advise(Remedy::set(Parameter::Task, "pca"))
+        .advise(Remedy::set(Parameter::Decoder, "auto")));
     }
     if params.decoder == Decoder::Auto {
         let defaults = AutoParams::default();

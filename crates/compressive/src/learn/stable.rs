@@ -11,6 +11,7 @@
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Stable};
 use crate::density::fit::{Fit, Problem};
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::propose::auto::{AutoParams, auto};
 use crate::learn::{Candidate, Components, CovarianceKind, Decoder, LearnParams, Learned};
@@ -59,35 +60,33 @@ pub(super) fn learn(operator: &SketchOperator, target: &Target, params: &LearnPa
 
 /// Refuses what the family cannot do; the number of components.
 fn check(operator: &SketchOperator, params: &LearnParams) -> Result<usize> {
-    let fail = |field: &'static str, problem: &str| Err(Error::Task { field, problem: problem.into() });
+    let refuse = |field: &'static str, problem: &str| Error::Task { field, problem: problem.into() };
     if operator.spec().transform.whiten.is_some() {
-        return fail(
-            "task",
-            "stable laws have a scale for each column, which a whitened sketch mixes; sketch again without --whiten",
+        let problem = "stable laws have a scale for each column, which a whitened sketch mixes";
+        return Err(
+            refuse("task", problem).advise(Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Whiten)]))
         );
     }
     if operator.kernel().is_some() {
-        return fail(
-            "feature",
-            "stable laws are known by their waves, not by kernel values; sketch again with --feature fourier",
-        );
+        let problem = "stable laws are known by their waves, not by kernel values";
+        return Err(refuse("feature", problem).advise(Remedy::of_waves()));
     }
     if !operator.spec().feature.harmonics().is_empty() {
-        return fail(
-            "task",
-            "the other harmonics of a quantised feature are removed for Gaussian atoms only; sketch again with --feature fourier",
-        );
+        let problem = "the other harmonics of a quantised feature are removed for Gaussian atoms only";
+        return Err(refuse("task", problem).advise(Remedy::of_waves()));
     }
     if params.decoder != Decoder::Auto {
-        return fail("decoder", "stable laws have one decoder; leave --decoder out");
+        return Err(
+            refuse("decoder", "stable laws have one decoder").advise(Remedy::Drop(Parameter::Decoder))
+        );
     }
     if !matches!(params.covariance, CovarianceKind::Iso | CovarianceKind::Diag) {
-        return fail("covariance", "stable laws have the scales iso and diag");
+        return Err(refuse("covariance", "stable laws have the scales iso and diag"));
     }
     match params.k {
         Components::Exactly(k) => Ok(k),
         Components::Between(..) => {
-            fail("k", "the number of stable laws is not chosen for you; give a number")
+            Err(refuse("k", "the number of stable laws is not chosen for you; give a number"))
         }
     }
 }
@@ -236,11 +235,11 @@ mod tests {
         let range = LearnParams { k: Components::Between(1, 3), ..params(CovarianceKind::Diag) };
         assert!(message(&range).contains("give a number"));
         let other = LearnParams { decoder: Decoder::Amp, ..params(CovarianceKind::Diag) };
-        assert!(message(&other).contains("leave --decoder out"));
+        assert!(message(&other).contains("leave decoder out"));
         let mut spec = operator.spec().clone();
         spec.feature = Feature::OneBit;
         let one_bit = spec.build().unwrap();
         let refused = crate::learn::learn(&one_bit, &moments, &params(CovarianceKind::Diag));
-        assert!(refused.unwrap_err().to_string().contains("--feature fourier"));
+        assert!(refused.unwrap_err().to_string().contains("feature fourier"));
     }
 }

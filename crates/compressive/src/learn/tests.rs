@@ -1,6 +1,7 @@
 use super::*;
 use crate::Feature;
 use crate::design::{DesignParams, design};
+use crate::error::remedy::{Parameter, Remedy};
 use crate::model::Covariances;
 use crate::model::Stop;
 use crate::num::random::{Purpose, Stream};
@@ -174,7 +175,8 @@ fn a_diagnosis_tells_stuck_from_small_from_good() {
     let sketch = sketch_of(&blurred, &rows);
     let found = diagnose(&blurred, &sketch.moments().unwrap(), &good, Some(&good), 1).unwrap();
     assert_eq!(found.verdict, Verdict::ScaleWrong, "{found:?}");
-    assert!(found.advice.contains("smaller --scale"));
+    let smaller = vec![Remedy::Lower(Parameter::Scale), Remedy::Drop(Parameter::Scale)];
+    assert_eq!(found.remedies, [Remedy::SketchAgain(smaller)]);
 }
 
 /// Student's law of two degrees: its variance is infinite, so the range is set by a few rows.

@@ -11,6 +11,7 @@
 
 use std::f64::consts::TAU;
 
+use crate::error::remedy::{Command, Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::model::{Content, Covariances, Model};
 use crate::num::linear::cholesky;
@@ -66,26 +67,26 @@ impl Model {
     /// Cost: k d, or k d^3 for full covariances.
     pub fn predictor(&self) -> Result<Predictor> {
         let locations = self.locations().concat();
-        let refuse = |problem: &str| Err(Error::Model { field: "task".into(), problem: problem.into() });
+        let refuse = |problem: &str| Error::Model { field: "task".into(), problem: problem.into() };
         let components = match &self.content {
             Content::Kmeans { .. } | Content::Kmedians { .. } => None,
             Content::Pca { .. } => {
-                return refuse(
-                    "principal components give rows no labels; `compressive transform` writes their coordinates",
-                );
+                let coordinates = Remedy::Run("transform rows to their coordinates", Command::Transform);
+                return Err(refuse("principal components give rows no labels").advise(coordinates));
             }
             Content::Generator(_) => {
-                return refuse(
-                    "a generative network gives rows no labels; `compressive sample` draws rows from it, and `compressive score` compares them with others",
-                );
+                return Err(refuse("a generative network gives rows no labels")
+                    .advise(Remedy::Run("draw rows from it", Command::Sample))
+                    .advise(Remedy::Run("compare its rows with others", Command::Score)));
             }
             Content::Classify(_) => {
-                return refuse("a classifier has classes, not components; use its own predictor");
+                return Err(refuse("a classifier has classes, not components; use its own predictor"));
             }
             Content::Stable { .. } => {
-                return refuse(
-                    "stable laws have no density in closed form, so rows cannot be given to their components; fit --task gmm or kmedians to label rows",
-                );
+                let problem =
+                    "stable laws have no density in closed form, so rows cannot be given to their components";
+                let others = ["gmm", "kmedians"].map(|task| Remedy::set(Parameter::Task, task));
+                return Err(refuse(problem).advise(Remedy::FitAgain(others.into())));
             }
             Content::Gmm { weights, covariances, .. } => {
                 Some((0..self.k).map(|l| Component::new(weights[l], covariances, l, self.dim())).collect())

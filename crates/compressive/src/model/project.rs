@@ -2,6 +2,7 @@
 //!
 //! Cost per row: k d multiply-adds.
 
+use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::model::{Content, Model, check_table};
 use crate::num::linear::dot;
@@ -21,11 +22,9 @@ impl Model {
         let Content::Pca { mean, components, scale, .. } = &self.content else {
             return Err(Error::Model {
                 field: "task".into(),
-                problem: format!(
-                    "a {} model has no coordinates to transform rows to; `compressive predict` gives rows their labels",
-                    self.task()
-                ),
-            });
+                problem: format!("a {} model has no coordinates to transform rows to", self.task()),
+            }
+            .advise(Remedy::Run("give rows their labels", Command::Predict)));
         };
         let inverse = match scale {
             None => vec![1.0; mean.len()],

@@ -8,6 +8,7 @@
 //! $\mathrm{NSR} \le m / (1000\,p)$ for p parameters; ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with $\delta$ as m: smaller
 //! sketches are better for small budgets, which is why the size is chosen here and not by [`default_size`](crate::design::default_size).
 
+use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
 use crate::sketch::feature::Feature;
@@ -74,10 +75,14 @@ pub fn forecast(
     if feature.is_quadratic() {
         return Err(Error::Privacy {
             field: "feature",
-            problem: "what the noise of a quadratic sketch does depends on its directions and its box, so it cannot be told without a spec; \
-                      make one with `compressive design DATA --task pca --bounds LOW:HIGH --private 0`, and `privatize` tells the noise of its sketch"
+            problem: "what the noise of a quadratic sketch does depends on its directions and its box, \
+                      so it cannot be told without a spec"
                 .into(),
-        });
+        }
+        .advise(Remedy::Run(
+            "make a spec from bounds alone; releasing its sketch tells the noise",
+            Command::DesignComponents,
+        )));
     }
     if feature.is_kernel() {
         return Err(Error::Privacy {
@@ -86,7 +91,7 @@ pub fn forecast(
         });
     }
     if let Some(problem) = feature.only_classifies() {
-        return Err(Error::Privacy { field: "feature", problem: problem.into() });
+        return Err(Error::Privacy { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()));
     }
     let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);
     spec.feature = feature.clone();

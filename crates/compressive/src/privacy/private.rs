@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::entropy::{Bits, Entropy};
 use crate::privacy::release::{Mechanism, PrivacyParams, Release};
@@ -40,8 +41,10 @@ pub fn privatize(
     if sketch.has_fractional_weights() {
         return Err(Error::Privacy {
             field: "weights",
-            problem: "rows were given weights, so one of them may weigh more than the noise is made for; sketch the rows without --weights".into(),
-        });
+            problem: "rows were given weights, so one of them may weigh more than the noise is made for"
+                .into(),
+        }
+        .advise(Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Weights)])));
     }
     privatize_as(sketch, &Release::plan(sketch.spec(), params)?, entropy)
 }
@@ -116,7 +119,7 @@ impl PrivateSketch {
     /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the noise add up, and every holder's promise stays as it was. Readings that answered for themselves in the same way are one entry.
     pub fn merge(&mut self, other: &PrivateSketch) -> Result<()> {
         if self.fingerprint != other.fingerprint {
-            return Err(Error::Incompatible { fields: self.spec.differences(&other.spec) });
+            return Err(Error::incompatible(&self.spec, &other.spec));
         }
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
             *sum = sum.saturating_add(*more);

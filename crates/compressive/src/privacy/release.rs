@@ -10,6 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::remedy::{Command, Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::calibrate::{discrete_gaussian_sigma, gaussian_sigma, laplace_variance};
 use crate::privacy::sampler::{MAX_SCALE, Ratio};
@@ -160,13 +161,14 @@ impl Release {
         let paid = paid * f64::from(params.rows_per_person);
         let left = params.epsilon - paid;
         if !(left > 0.0) {
-            return refuse(
-                "epsilon",
-                format!(
-                    "choosing the spec has already cost {paid} of the {} given; ask for more, or design the spec with a smaller --private",
-                    params.epsilon
-                ),
-            );
+            let problem =
+                format!("choosing the spec has already cost {paid} of the {} given", params.epsilon);
+            return Err(Error::Privacy { field: "epsilon", problem }
+                .advise(Remedy::Say("ask for more", None))
+                .advise(Remedy::say(
+                    "design the spec at a smaller cost",
+                    Remedy::Lower(Parameter::Private),
+                )));
         }
         let sensitivity = Sensitivity::of_spec(spec, params.neighbours)?.of_persons(params.rows_per_person);
         let share = match (params.neighbours, params.split) {
@@ -262,13 +264,19 @@ fn origin(spec: &SketchSpec, params: &PrivacyParams) -> Result<SpecOrigin> {
         _ if params.public_spec => Ok(SpecOrigin::DeclaredPublic),
         Some(Source::Bounds) => Ok(SpecOrigin::Bounds),
         Some(Source::Private { epsilon }) => Ok(SpecOrigin::Paid { epsilon }),
-        None => refuse(
-            "spec",
-            "the sketch's spec may have been chosen by looking at these rows (centres, spreads, scale and box of a sample), and it would be published with the sketch. \
-             Either design it from bounds you know, paying for the scale from the budget (`compressive design DATA --bounds LOW:HIGH --private 0.05 -o spec.json`, then `sketch --spec`), \
-             or, if the spec comes from other, public data, say so with --public-spec"
-                .into(),
-        ),
+        None => {
+            let problem =
+                "the sketch's spec may have been chosen by looking at these rows (centres, spreads, scale \
+                           and box of a sample), and it would be published with the sketch"
+                    .into();
+            let bounds = "design it from bounds you know, paying for the scale from the budget";
+            Err(Error::Privacy { field: "spec", problem }
+                .advise(Remedy::Run(bounds, Command::DesignPrivately))
+                .advise(Remedy::say(
+                    "if the spec comes from other, public data, say so",
+                    Remedy::TurnOn(Parameter::PublicSpec),
+                )))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The bytes of private sketches, and of either kind.
 
+use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::{AnySketch, PrivateSketch, Release};
 use crate::sketch::Sketch;
@@ -17,9 +18,10 @@ impl PrivateSketch {
     pub fn from_bytes(bytes: &[u8]) -> Result<PrivateSketch> {
         match AnySketch::from_bytes(bytes)? {
             AnySketch::Private(sketch) => Ok(sketch),
-            AnySketch::Plain(_) => Err(Error::WrongKind {
-                problem: "this is a plain sketch, with exact sums; `compressive privatize` makes a private one of it",
-            }),
+            AnySketch::Plain(_) => {
+                Err(Error::WrongKind { problem: "this is a plain sketch, with exact sums" }
+                    .advise(Remedy::Run("make a private one of it", Command::Privatize)))
+            }
         }
     }
 }

@@ -114,7 +114,8 @@ impl Feature {
 
     /// Why nothing but a classifier can be learned from the feature, or told by it; none if more can be.
     pub(crate) fn only_classifies(&self) -> Option<&'static str> {
-        let why = "a sketch of the feature `conv` tells classes of images apart (`fit --task classify`) and nothing else: its entries are no waves of the columns; sketch again with --feature fourier";
+        let why = "a sketch of the feature `conv` tells classes of images apart and nothing else: \
+                   its entries are no waves of the columns";
         self.image().map(|_| why)
     }
 

@@ -116,7 +116,7 @@ impl Sketch {
         if &*self.fingerprint == fingerprint {
             return Ok(());
         }
-        Err(Error::Incompatible { fields: self.spec.differences(spec) })
+        Err(Error::incompatible(&self.spec, spec))
     }
 
     /// Adds the rows of another sketch of the same spec. Cost: one addition an entry.

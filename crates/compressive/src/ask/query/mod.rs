@@ -45,6 +45,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::density::Target;
+use crate::error::remedy::Remedy;
 use crate::error::{Error, Result};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -185,10 +186,10 @@ pub fn answer(
     let feature = &operator.spec().feature;
     if feature.is_quadratic() || feature.is_kernel() || feature.image().is_some() {
         let problem = format!(
-            "questions are answered from sketches of waves, and this one is of the feature `{}`; sketch again with --feature fourier",
+            "questions are answered from sketches of waves, and this one is of the feature `{}`",
             feature.name()
         );
-        return Err(Error::Task { field: "feature", problem });
+        return Err(Error::Task { field: "feature", problem }.advise(Remedy::of_waves()));
     }
     let target = Target::new(operator, moments)?;
     let features = Features::new(operator);

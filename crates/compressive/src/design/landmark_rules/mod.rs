@@ -24,6 +24,7 @@ mod uniform;
 mod tests;
 
 use crate::design::scale::spread_rows;
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 
@@ -50,10 +51,10 @@ pub fn choose(
     if n_rows < size {
         return Err(Error::Spec {
             field: "size",
-            problem: format!(
-                "{size} landmarks cannot be chosen among {n_rows} pilot rows; take a larger --pilot or a smaller --size"
-            ),
-        });
+            problem: format!("{size} landmarks cannot be chosen among {n_rows} pilot rows"),
+        }
+        .advise(Remedy::Raise(Parameter::Pilot))
+        .advise(Remedy::Lower(Parameter::Size)));
     }
     let rows = spread_rows(rows, dim, ROWS_MIN.max(ROWS_PER_LANDMARK.saturating_mul(size)), seed);
     let pilot = Pilot::new(&rows, dim, scale);

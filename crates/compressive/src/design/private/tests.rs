@@ -66,7 +66,7 @@ fn a_budget_too_small_to_see_anything_leaves_the_common_guess() {
 #[test]
 fn what_cannot_be_known_without_the_rows_is_refused() {
     let open = DesignParams { bounds: None, ..params(6, 15.0) };
-    assert!(design(&columns(), &open, None).unwrap_err().to_string().contains("--bounds"));
+    assert!(design(&columns(), &open, None).unwrap_err().to_string().contains("declare it"));
     let mut flat = params(6, 15.0);
     flat.bounds = Some(Bounds { low: vec![1.0; DIM], high: vec![1.0; DIM] });
     assert!(design(&columns(), &flat, None).unwrap_err().to_string().contains("no width"));
@@ -104,7 +104,7 @@ fn a_recipe_for_principal_components_comes_from_the_bounds_and_takes_no_look() {
     assert_eq!(spec.source, Some(crate::Source::Bounds));
     assert_eq!((spec.scale, spec.size, spec.transform.centre.clone()), (1.0, 8, vec![1.0, 0.0]));
     assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
-    assert!(pilot_spec(&columns, &params).unwrap_err().to_string().contains("--private 0"));
+    assert!(pilot_spec(&columns, &params).unwrap_err().to_string().contains("costs nothing"));
     let blind = DesignParams { bounds: None, ..params };
-    assert!(design(&columns, &blind, None).unwrap_err().to_string().contains("--bounds"));
+    assert!(design(&columns, &blind, None).unwrap_err().to_string().contains("declare it"));
 }

@@ -19,6 +19,7 @@ mod validate;
 use std::str::FromStr;
 
 use crate::design::{FULL_COLUMNS, Task};
+use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::{Components, CovarianceKind, LearnParams, learn};
 use crate::model::{ClassMixture, Classifier, Content, MODEL_FORMAT, Model, Rule};
@@ -136,10 +137,10 @@ pub fn classify(operator: &SketchOperator, data: &[ClassData], params: &Classify
 fn check(operator: &SketchOperator, data: &[ClassData]) -> Result<()> {
     let fail = |problem: String| Err(Error::Task { field: "classes", problem });
     if data.len() < 2 {
-        return fail(format!(
-            "a classifier needs the sketches of two classes or more, and there is {}; `compressive sketch DATA --by COLUMN` makes one for each class",
-            data.len()
-        ));
+        let problem =
+            format!("a classifier needs the sketches of two classes or more, and there is {}", data.len());
+        return Err(Error::Task { field: "classes", problem }
+            .advise(Remedy::Run("make a sketch for each class", Command::SketchClasses)));
     }
     let mut labels: Vec<&str> = data.iter().map(|class| class.label.as_str()).collect();
     labels.sort_unstable();

@@ -14,6 +14,7 @@ use std::f64::consts::TAU;
 use compressive_kernels::{wave_gradient, wave_sums};
 
 use crate::density::Target;
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -51,10 +52,11 @@ impl SketchLayer {
             return Err(Error::Task {
                 field: "feature",
                 problem: format!(
-                    "a generative network is learned from periodic features, not from `{}`; sketch again with `--task generate`",
+                    "a generative network is learned from periodic features, not from `{}`",
                     spec.feature.name()
                 ),
-            });
+            }
+            .advise(Remedy::sketch_with(Parameter::Task, "generate")));
         }
         let target = Target::new(operator, moments)?;
         let (m, d) = (spec.size, spec.dim());

@@ -91,11 +91,11 @@ fn what_cannot_be_learned_is_refused_with_the_remedy() {
     assert!(refused(&wrong).contains("factorised, psd and nuclear"));
     let kmeans = LearnParams { task: Task::Kmeans, ..params(2) };
     let message = crate::learn::learn(&operator, &moments, &kmeans).unwrap_err().to_string();
-    assert!(message.contains("--task kmeans"), "{message}");
+    assert!(message.contains("task kmeans"), "{message}");
     let mut fourier = operator.spec().clone();
     fourier.feature = Feature::Fourier;
     let message = learn(&fourier.build().unwrap(), &moments, &params(2)).unwrap_err().to_string();
-    assert!(message.contains("`fourier`") && message.contains("--task pca"), "{message}");
+    assert!(message.contains("`fourier`") && message.contains("task pca"), "{message}");
     let mut small = operator.spec().clone();
     small.size = 4;
     let few = Moments { mean: moments.mean[..8].to_vec(), ..moments.clone() };

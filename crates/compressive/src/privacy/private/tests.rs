@@ -80,7 +80,7 @@ fn the_best_split_starves_neither_part() {
 fn a_spec_from_the_rows_is_refused_and_a_paid_one_is_charged() {
     let params = PrivacyParams { epsilon: 1.0, ..PrivacyParams::default() };
     let unpaid = waves(&operator(10, Feature::Fourier, None), 5);
-    assert!(refusal(&unpaid, &params).contains("--public-spec"));
+    assert!(refusal(&unpaid, &params).contains("public data"));
     let bounds = waves(&operator(10, Feature::Fourier, Some(Source::Bounds)), 5);
     assert_eq!(Release::plan(bounds.spec(), &params).unwrap().spec, SpecOrigin::Bounds);
     let paid = waves(&operator(10, Feature::Fourier, Some(Source::Private { epsilon: 0.25 })), 5);
@@ -119,12 +119,12 @@ fn wrong_budgets_and_weighted_rows_are_refused() {
         .accumulate(RowsRef::F64(&rows), Some(&[0.5, 1.5]), &mut weighted, &mut Scratch::default())
         .unwrap();
     assert_eq!(weighted.weight(), weighted.rows() as f64);
-    assert!(refusal(&weighted, &public()).contains("--weights"));
+    assert!(refusal(&weighted, &public()).contains("without weights"));
     let back = Sketch::from_bytes(&weighted.to_bytes()).unwrap();
     assert!(back.has_fractional_weights());
     let mut merged = waves(&operator, 5);
     merged.merge(&back).unwrap();
-    assert!(refusal(&merged, &public()).contains("--weights"));
+    assert!(refusal(&merged, &public()).contains("without weights"));
 }
 
 #[test]

@@ -248,7 +248,8 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
     assert!(add_packed(&operator, &bits[1..], &mut counted).is_err());
     let other = spec(Feature::OneBit, 36).build().unwrap();
     packed(&other, 2, RowsRef::F64(&values[..DIM]), &mut bits, &mut Buffer::default()).unwrap();
-    assert!(matches!(add_packed(&other, &bits, &mut counted), Err(Error::Incompatible { .. })));
+    let refused = add_packed(&other, &bits, &mut counted).unwrap_err();
+    assert!(matches!(refused.cause(), Error::Incompatible { .. }));
     let fourier = spec(Feature::Fourier, 37).build().unwrap();
     assert!(add_packed(&fourier, &bits, &mut counted).unwrap_err().to_string().contains("one-bit"));
     assert_eq!(counted.to_bytes(), direct.to_bytes());

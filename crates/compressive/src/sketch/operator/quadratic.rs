@@ -29,7 +29,9 @@ pub(crate) fn check(spec: &SketchSpec) -> Result<()> {
     let Some(bounds) = &spec.bounds else {
         return fail(
             "bounds",
-            "the feature `quadratic` clips rows to the data box, and there is none; give `low` and `high` for every column (`design --task pca` does)".into(),
+            "the feature `quadratic` clips rows to the data box, and there is none; \
+             give `low` and `high` for every column, as a design for principal components does"
+                .into(),
         );
     };
     if spec.law != FrequencyLaw::Gaussian {

@@ -51,7 +51,7 @@ fn another_spec_is_refused_and_the_difference_named() {
     let mut a = Sketch::empty(&op);
     let b = Sketch::empty(&other.build().unwrap());
     let message = a.merge(&b).unwrap_err().to_string();
-    assert!(message.contains("seed (0 / 3)") && message.contains("compressive design"), "{message}");
+    assert!(message.contains("seed (0 / 3)") && message.contains("make both with one spec"), "{message}");
     assert_eq!(a.subtract(&b).unwrap_err(), a.merge(&b).unwrap_err());
 }
 

@@ -20,6 +20,7 @@ mod spectral;
 #[cfg(test)]
 mod tests;
 
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::model::DecodeInfo;
 use crate::num::linear::{dot, multiply, transposed_multiply};
@@ -169,21 +170,21 @@ pub(crate) fn parameters(k: usize, dim: usize) -> usize {
 
 fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     let fail = |field, problem: String| Err(Error::Task { field, problem });
+    let advise = |field, problem: String, remedy| Err(Error::Task { field, problem }.advise(remedy));
     let (spec, dim) = (operator.spec(), operator.dim());
     if !spec.feature.is_quadratic() {
         let name = spec.feature.name();
-        return fail(
+        return advise(
             "task",
             format!(
-                "principal components need a sketch of the feature `quadratic`, and this one has `{name}`; sketch again with `--task pca`"
+                "principal components need a sketch of the feature `quadratic`, and this one has `{name}`"
             ),
+            Remedy::sketch_with(Parameter::Task, "pca"),
         );
     }
     if spec.transform.whiten.is_some() {
-        return fail(
-            "task",
-            "whitened columns have no principal components; sketch again without whitening".into(),
-        );
+        let problem = "whitened columns have no principal components".into();
+        return advise("task", problem, Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Whiten)]));
     }
     if k == 0 || k > dim {
         return fail("k", format!("{k} principal components of {dim} columns; ask for 1 to {dim}"));
@@ -194,13 +195,17 @@ fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     }
     let needed = parameters(k, dim).max(dim);
     if spec.size < needed {
-        return fail(
+        return advise(
             "k",
             format!(
-                "{k} components of {dim} columns need a sketch of at least {needed} directions, and this one has {}; sketch again with --size {} (or --task pca -k {k})",
+                "{k} components of {dim} columns need a sketch of at least {needed} directions, \
+                 and this one has {}",
                 spec.size,
-                4 * k * dim
             ),
+            Remedy::SketchAgain(vec![
+                Remedy::set(Parameter::Size, 4 * k * dim),
+                Remedy::set(Parameter::K, k),
+            ]),
         );
     }
     Ok(())
