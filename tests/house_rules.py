@@ -10,6 +10,8 @@ FILE_LIMIT, FUNCTION_LIMIT, COMMENT_LIMIT = 600, 80, 400
 UNFINISHED = re.compile(r"\b(?:todo|unimplemented|dbg)!|FIX" + r"ME|XX" + r"X")
 
 CORE = "crates/compressive/src/"
+# Ways to say "this flag" or "this command" in a text: ` --size`, "`--size`", `(-k 3)`, `compressive design`.
+FLAG = re.compile(r"(?:^|[\s`(\"])(?:--[a-z]|-[a-z][\s`)])|\bcompressive [a-z]+[\s`]")
 # A layer uses those before it only; `error` serves them all.
 LAYERS = ["num", "sketch", "privacy", "model", "design", "density", "learn", "ask"]
 
@@ -32,6 +34,17 @@ def upward(name, lines):
         for layer in re.findall(r"\bcrate::(\w+)", code):
             if layer in LAYERS and layer not in allowed:
                 yield f"{name}:{number}: `{place[0]}` uses `{layer}`, a layer above it"
+
+
+def surface(name, lines):
+    """Flags and commands of the program in the texts of the core, which carries remedies instead."""
+    if not name.startswith(CORE) or "tests" in name:
+        return
+    code = "\n".join(text for _, text in shipped(lines))
+    for literal in re.finditer(r'"(?:\\.|[^"\\])*"', code, re.DOTALL):
+        if FLAG.search(literal.group()[1:-1]):
+            number = code.count("\n", 0, literal.start()) + 1
+            yield f"{name}:{number}: a flag or command in a text of the core: {literal.group()[:60]}"
 
 
 def functions(lines):
@@ -67,6 +80,7 @@ def complaints():
             if name.endswith(".rs") and "compressive-kernels" not in name and re.search(r"\bunsafe\b(?!_code|-inline)", code):
                 yield f"{name}:{i + 1}: unsafe belongs in compressive-kernels"
         yield from upward(name, lines)
+        yield from surface(name, lines)
         if name.endswith(".rs"):
             for function, line, length in functions(lines):
                 if length > FUNCTION_LIMIT:

@@ -1,7 +1,7 @@
 """The house rules are kept by the tree, and each rule of the core notices a planted breach."""
 
 import pytest
-from house_rules import CORE, complaints, upward
+from house_rules import CORE, complaints, surface, upward
 
 
 def test_the_tree_keeps_the_rules():
@@ -24,3 +24,25 @@ def test_an_arrow_upwards_is_noticed(place, line):
 def test_arrows_downwards_comments_and_tests_are_free():
     lines = ["use crate::num::linear::dot;", "// crate::ask is above", "#[cfg(test)]", "mod tests {", "    use crate::ask::query;"]
     assert list(upward(CORE + "sketch/spec.rs", lines)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sketch again with --size 96",
+        "it gives components (`--task pca`)",
+        "--feature fourier is better",
+        "give -k 1 or more",
+        "`compressive score MODEL DATA` measures it",
+        "a long text, \\\n         and a larger --pilot",
+    ],
+)
+def test_a_flag_in_a_text_of_the_core_is_noticed(text):
+    assert len(list(surface(CORE + "learn/mod.rs", f'    fail("{text}");'.splitlines()))) == 1
+
+
+def test_remedies_comments_tests_and_surfaces_are_free():
+    lines = ['fail("sketch again", Remedy::Raise(Size)); // `--size`', 'say("2 - k rows -- or a compressive sketch")']
+    lines += ["#[cfg(test)]", "mod tests {", '    says("--size");']
+    assert list(surface(CORE + "learn/mod.rs", lines)) == []
+    assert list(surface("crates/compressive-cli/src/words.rs", ['say("--size")'])) == []

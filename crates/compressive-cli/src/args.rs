@@ -6,6 +6,7 @@ mod collect;
 mod generator;
 mod learn;
 mod make;
+mod named;
 mod private;
 mod project;
 mod push;
@@ -22,12 +23,13 @@ use compressive::design::{LawChoice, Scaling, Task};
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 #[cfg(feature = "collector")]
 pub use collect::{ServeArgs, TokenArgs, TokenCommand};
-pub use generator::{ActivationArg, GeneratorArgs, SampleArgs};
+pub use generator::{GeneratorArgs, SampleArgs};
 pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
     ScoreArgs, StartArg,
 };
 pub use make::{DemoArgs, GenerateArgs, KindArg};
+use named::named;
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
 pub use push::{EveryArg, PushArgs};
@@ -138,8 +140,8 @@ pub struct DataArgs {
 #[group(id = "purpose", multiple = true)]
 pub struct PurposeArgs {
     /// What will be learned; sets the sketch size [default: kmeans]
-    #[arg(long, value_enum)]
-    pub task: Option<TaskArg>,
+    #[arg(long, value_parser = named::<Task>())]
+    pub task: Option<Task>,
     /// Number of clusters or components the sketch should carry [default: 10]
     #[arg(short, value_name = "K")]
     pub k: Option<usize>,
@@ -344,38 +346,6 @@ pub struct CompletionArgs {
     /// The shell
     #[arg(value_enum, action = ArgAction::Set)]
     pub shell: clap_complete::Shell,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum TaskArg {
-    /// k centroids
-    Kmeans,
-    /// A mixture of k Gaussians
-    Gmm,
-    /// k principal components
-    Pca,
-    /// k centres of least sum of distances, which outliers hardly move
-    Kmedians,
-    /// A mixture of k alpha-stable laws, for heavy tails
-    Stable,
-    /// A generative network, which makes rows like those of the data; k is not asked
-    Generate,
-    /// A classifier, from one sketch for each class
-    Classify,
-}
-
-impl From<TaskArg> for Task {
-    fn from(task: TaskArg) -> Task {
-        match task {
-            TaskArg::Kmeans => Task::Kmeans,
-            TaskArg::Gmm => Task::Gmm,
-            TaskArg::Pca => Task::Pca,
-            TaskArg::Kmedians => Task::Kmedians,
-            TaskArg::Stable => Task::Stable,
-            TaskArg::Generate => Task::Generate,
-            TaskArg::Classify => Task::Classify,
-        }
-    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

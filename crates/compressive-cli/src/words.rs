@@ -54,11 +54,21 @@ fn one(error: &(dyn std::error::Error + 'static)) -> String {
         error.words(&Flags)
     } else if let Some(error) = error.downcast_ref::<compressive_io::Error>() {
         error.words(&Flags)
-    } else if let Some(error) = error.downcast_ref::<compressive_collector::Error>() {
+    } else if let Some(error) = error.downcast_ref::<compressive_client::Error>() {
         error.words(&Flags)
     } else {
-        error.to_string()
+        of_collector(error).unwrap_or_else(|| error.to_string())
     }
+}
+
+#[cfg(feature = "collector")]
+fn of_collector(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    error.downcast_ref::<compressive_collector::Error>().map(|error| error.words(&Flags))
+}
+
+#[cfg(not(feature = "collector"))]
+fn of_collector(_: &(dyn std::error::Error + 'static)) -> Option<String> {
+    None
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Error {
             Error::Rows(error) => error.words(vocabulary),
             Error::Sketch(error) => error.words(vocabulary),
             Error::NoStream { .. } => {
-                format!("{self}{}", vocabulary.aside(&vocabulary.set(Parameter::Make, "SPEC")))
+                format!("{self}{}", vocabulary.aside(&vocabulary.set(Parameter::Make, "day")))
             }
             other => other.to_string(),
         }

@@ -3,13 +3,12 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 
 /// How long a bucket is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
     /// An hour.
     Hour,
@@ -17,19 +16,13 @@ pub enum Every {
     Day,
 }
 
+compressive::named!(Every, "a length of buckets", { Hour => "hour", Day => "day" });
+
 /// A bucket, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Bucket(String);
 
 impl Every {
-    /// The stable name used in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Every::Hour => "hour",
-            Every::Day => "day",
-        }
-    }
-
     fn format(self) -> &'static str {
         match self {
             Every::Hour => "%Y-%m-%dT%H",

@@ -18,6 +18,12 @@ pub enum Log {
     All,
 }
 
+compressive::named!(Log, "a level of the log", {
+    None => "none": "Nothing",
+    Refused => "refused": "Start and stop, refused requests, failures",
+    All => "all": "Every request",
+});
+
 /// Characters of a text from outside.
 const LONGEST: usize = 300;
 

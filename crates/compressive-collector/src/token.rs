@@ -13,8 +13,7 @@ use crate::error::{Error, Result};
 use compressive_client::text::{digest, hex, random};
 
 /// What a token allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sending batches.
     Ingest,
@@ -24,19 +23,16 @@ pub enum Role {
     Admin,
 }
 
+compressive::named!(Role, "a role", {
+    Ingest => "ingest": "Send batches",
+    Read => "read": "Ask for sketches, models and drift",
+    Admin => "admin": "Everything",
+});
+
 impl Role {
     /// Whether this role includes another.
     pub fn includes(self, other: Role) -> bool {
         self == Role::Admin || self == other
-    }
-
-    /// The stable name used on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::Ingest => "ingest",
-            Role::Read => "read",
-            Role::Admin => "admin",
-        }
     }
 }
 

@@ -127,11 +127,8 @@ pub fn privatize(
     rows_per_person: u32,
     public_spec: bool,
 ) -> PyResult<PrivateSketch> {
-    let neighbours = match neighbours {
-        "add-remove" => Neighbours::AddRemove,
-        "replace" => Neighbours::Replace,
-        _ => return Err(error::argument("neighbours: \"add-remove\" or \"replace\"")),
-    };
+    let neighbours =
+        neighbours.parse().map_err(|e| error::argument(format!("neighbours={neighbours:?}: {e}")))?;
     if split.is_some() && neighbours == Neighbours::Replace {
         return Err(error::argument(
             "split goes with add-remove: under replace the number of rows is public",

@@ -54,7 +54,8 @@ impl fmt::Display for UnknownName {
 impl std::error::Error for UnknownName {}
 
 /// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants.
-/// An entry is `Variant => "name"`, or `Variant => "name": "one line about it"`.
+/// An entry is `Variant => "name"`, or `Variant => "name": "one line about it"`; the caller's crate has serde.
+#[macro_export]
 macro_rules! named {
     ($type:ty, $what:literal, { $($variant:ident => $name:literal $(: $about:literal)?),+ $(,)? }) => {
         impl $type {
@@ -66,7 +67,7 @@ macro_rules! named {
             }
         }
 
-        impl $crate::names::Named for $type {
+        impl $crate::Named for $type {
             const WHAT: &'static str = $what;
             const ALL: &'static [Self] = &[$(<$type>::$variant),+];
 
@@ -88,10 +89,10 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::names::UnknownName;
+            type Err = $crate::UnknownName;
 
             fn from_str(name: &str) -> std::result::Result<Self, Self::Err> {
-                <$type as $crate::names::Named>::from_name(name)
+                <$type as $crate::Named>::from_name(name)
             }
         }
 
@@ -104,7 +105,7 @@ macro_rules! named {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
                 let name = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
-                <$type as $crate::names::Named>::from_name(&name).map_err(serde::de::Error::custom)
+                <$type as $crate::Named>::from_name(&name).map_err(serde::de::Error::custom)
             }
         }
     };

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use compressive_collector::{Log, Role};
 
-use super::parse_positive;
+use super::{named, parse_positive};
 
 #[derive(Args)]
 pub struct ServeArgs {
@@ -38,31 +38,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_positive)]
     pub max_streams: usize,
     /// What to log on standard error, a JSON object a line
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "refused")]
-    pub log: LogArg,
+    #[arg(long, value_parser = named::<Log>(), value_name = "WHAT", default_value = "refused")]
+    pub log: Log,
     /// Do not print the address
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum LogArg {
-    /// Nothing
-    None,
-    /// Start and stop, refused requests, failures
-    Refused,
-    /// Every request
-    All,
-}
-
-impl From<LogArg> for Log {
-    fn from(log: LogArg) -> Log {
-        match log {
-            LogArg::None => Log::None,
-            LogArg::Refused => Log::Refused,
-            LogArg::All => Log::All,
-        }
-    }
 }
 
 #[derive(Args)]
@@ -79,8 +59,8 @@ pub enum TokenCommand {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// What it allows
-        #[arg(long, value_enum)]
-        role: RoleArg,
+        #[arg(long, value_parser = named::<Role>())]
+        role: Role,
         /// The stream it is for [default: all]
         #[arg(long, value_name = "NAME")]
         stream: Option<String>,
@@ -103,24 +83,4 @@ pub enum TokenCommand {
         #[arg(value_name = "ID")]
         id: String,
     },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum RoleArg {
-    /// Send batches
-    Ingest,
-    /// Ask for sketches, models and drift
-    Read,
-    /// Everything
-    Admin,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Role {
-        match role {
-            RoleArg::Ingest => Role::Ingest,
-            RoleArg::Read => Role::Read,
-            RoleArg::Admin => Role::Admin,
-        }
-    }
 }

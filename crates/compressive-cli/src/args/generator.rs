@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use compressive::model::Activation;
 
-use super::{SeedArgs, parse_positive};
+use super::{SeedArgs, named, parse_positive};
 
 /// The network and its training.
 #[derive(Args, Clone)]
@@ -27,8 +28,8 @@ pub struct GeneratorArgs {
     #[arg(long, value_name = "R")]
     pub rate: Option<f64>,
     /// What follows each hidden layer [default: leaky-relu]
-    #[arg(long, value_enum)]
-    pub activation: Option<ActivationArg>,
+    #[arg(long, value_parser = named::<Activation>())]
+    pub activation: Option<Activation>,
 }
 
 impl GeneratorArgs {
@@ -41,16 +42,6 @@ impl GeneratorArgs {
             || self.rate.is_some()
             || self.activation.is_some()
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ActivationArg {
-    /// max(x, x/5)
-    LeakyRelu,
-    /// max(x, 0)
-    Relu,
-    /// (x + sqrt(x^2 + 1)) / 2
-    Smooth,
 }
 
 #[derive(Args)]

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use compressive::design::Task;
 use compressive::learn::Decoder;
 
 use super::classify::RuleArgs;
-use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, TaskArg, ThreadArgs, parse_positive};
+use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, ThreadArgs, named, parse_positive};
 
 /// How to search.
 #[derive(Args, Clone)]
@@ -30,8 +31,8 @@ pub struct FitArgs {
     #[arg(required = true, num_args = 1.., value_name = "SKETCH")]
     pub sketches: Vec<PathBuf>,
     /// What to learn
-    #[arg(long, value_enum, default_value = "kmeans")]
-    pub task: TaskArg,
+    #[arg(long, value_parser = named::<Task>(), default_value = "kmeans")]
+    pub task: Task,
     /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; for classify, components of each class [default: 1]; needed but for generate and classify
     #[arg(short, value_name = "K")]
     pub k: Option<KArg>,

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use compressive::design::Task;
 use compressive::privacy::Neighbours;
 
-use super::{FeatureArg, TaskArg, parse_positive};
+use super::{FeatureArg, named, parse_positive};
 
 #[derive(Args)]
 pub struct PrivatizeArgs {
@@ -48,8 +49,8 @@ pub struct BudgetArgs {
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     pub delta: f64,
     /// Tables that must be told apart by nobody
-    #[arg(long, value_enum, default_value = "add-remove")]
-    pub neighbours: NeighboursArg,
+    #[arg(long, value_parser = named::<Neighbours>(), default_value = "add-remove")]
+    pub neighbours: Neighbours,
 }
 
 #[derive(Args)]
@@ -85,8 +86,8 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// What will be learned
-    #[arg(long, value_enum, default_value = "kmeans")]
-    pub task: TaskArg,
+    #[arg(long, value_parser = named::<Task>(), default_value = "kmeans")]
+    pub task: Task,
     /// The feature that is summed
     #[arg(long, value_enum, default_value = "fourier")]
     pub feature: FeatureArg,
@@ -99,23 +100,6 @@ pub struct PlanArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NeighboursArg {
-    /// One row more or less: the number of rows is protected, too
-    AddRemove,
-    /// One row with other values: the number of rows is public
-    Replace,
-}
-
-impl From<NeighboursArg> for Neighbours {
-    fn from(neighbours: NeighboursArg) -> Neighbours {
-        match neighbours {
-            NeighboursArg::AddRemove => Neighbours::AddRemove,
-            NeighboursArg::Replace => Neighbours::Replace,
-        }
-    }
 }
 
 /// How epsilon is divided between the sums and the number of rows.

@@ -26,7 +26,7 @@ pub struct Purpose {
 impl From<&PurposeArgs> for Purpose {
     fn from(args: &PurposeArgs) -> Purpose {
         let defaults = DesignParams::default();
-        let task = args.task.map_or(defaults.task, Task::from);
+        let task = args.task.unwrap_or(defaults.task);
         // A class is one component unless more are asked for.
         let k = if task == Task::Classify { 1 } else { defaults.k };
         Purpose { task, k: args.k.unwrap_or(k) }

@@ -18,7 +18,7 @@ use compressive_report::text as report;
 
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
-    let task = Task::from(args.task);
+    let task = args.task;
     if task == Task::Classify {
         return classify::fit(args);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use compressive::learn::generator::{TrainParams, train};
 use compressive::learn::{Decoder, Learned};
-use compressive::model::{Activation, Generator};
+use compressive::model::Generator;
 use compressive_data::Rows;
 use compressive_data::metric::{Reference, median_distance};
 use compressive_io::{Cells, ReadOptions};
@@ -17,7 +17,7 @@ use super::design::{note, open};
 use super::fit::Found;
 use super::sample::write_rows;
 use super::{check_output, read_any_sketch};
-use crate::args::{ActivationArg, FitArgs, SampleArgs, ScoreArgs, StartArg};
+use crate::args::{FitArgs, SampleArgs, ScoreArgs, StartArg};
 use crate::interrupt;
 use crate::output::{self, count, number};
 
@@ -71,11 +71,7 @@ fn params(args: &FitArgs) -> TrainParams {
     TrainParams {
         layers: flags.layers.clone().unwrap_or(defaults.layers),
         latent: flags.latent,
-        activation: flags.activation.map_or(defaults.activation, |activation| match activation {
-            ActivationArg::LeakyRelu => Activation::LeakyRelu,
-            ActivationArg::Relu => Activation::Relu,
-            ActivationArg::Smooth => Activation::Smooth,
-        }),
+        activation: flags.activation.unwrap_or(defaults.activation),
         steps: flags.steps.unwrap_or(defaults.steps),
         batch: flags.batch.unwrap_or(defaults.batch),
         rate: flags.rate.unwrap_or(defaults.rate),

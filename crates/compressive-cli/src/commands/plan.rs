@@ -22,8 +22,8 @@ const ENLARGED_MAX: f64 = 1e9;
 pub fn run(args: &PlanArgs) -> Result<()> {
     let question = Question {
         rows: args.rows,
-        parameters: Task::from(args.task).parameters(args.k, args.dim),
-        feature: match Task::from(args.task) {
+        parameters: args.task.parameters(args.k, args.dim),
+        feature: match args.task {
             // Its forecast says what to do instead.
             Task::Pca => Task::Pca.feature(),
             _ => read_feature(Some(args.feature), args.table.as_deref())?,
@@ -148,7 +148,7 @@ fn verdict(answer: &Answer) -> String {
 /// The commands that carry the plan out.
 fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String> {
     let forecast = &answer.forecasts[answer.chosen];
-    let task = Task::from(args.task).name();
+    let task = args.task.name();
     let feature = match (args.feature, &args.table) {
         (FeatureArg::Fourier, _) => String::new(),
         (_, None) => format!(" --feature {}", question.feature.name()),
@@ -236,7 +236,7 @@ fn report(args: &PlanArgs, question: &Question, answer: &Answer) -> serde_json::
         })
         .collect();
     json!({
-        "rows": args.rows, "dim": args.dim, "k": args.k, "task": Task::from(args.task).name(), "parameters": question.parameters,
+        "rows": args.rows, "dim": args.dim, "k": args.k, "task": args.task.name(), "parameters": question.parameters,
         "feature": question.feature.name(), "epsilon": epsilon, "delta": delta, "neighbours": neighbours.name(),
         "forecasts": forecasts, "size": chosen.size, "verdict": name(chosen.verdict), "words": verdict(answer),
         "epsilon_needed": answer.epsilon_needed, "rows_needed": answer.rows_needed, "commands": commands(args, question, answer),

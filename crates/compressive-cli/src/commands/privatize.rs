@@ -59,7 +59,7 @@ pub fn budget(args: BudgetArgs) -> PrivacyParams {
     PrivacyParams {
         epsilon: args.epsilon,
         delta: args.delta,
-        neighbours: args.neighbours.into(),
+        neighbours: args.neighbours,
         ..PrivacyParams::default()
     }
 }

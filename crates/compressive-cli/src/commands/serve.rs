@@ -29,7 +29,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
             ..Limits::default()
         },
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),
-        log: args.log.into(),
+        log: args.log,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
@@ -116,7 +116,7 @@ pub fn token(args: &TokenArgs) -> Result<()> {
             std::fs::create_dir_all(directory)
                 .with_context(|| format!("cannot make the folder {}", directory.display()))?;
             let mut tokens = Tokens::read(directory)?;
-            let token = tokens.create((*role).into(), stream.clone())?;
+            let token = tokens.create(*role, stream.clone())?;
             tokens.write(directory)?;
             output::print(&format!("{token}\n"))
         }

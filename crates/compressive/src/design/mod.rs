@@ -83,13 +83,13 @@ impl Task {
 }
 
 named!(Task, "a task", {
-    Kmeans => "kmeans",
-    Gmm => "gmm",
-    Kmedians => "kmedians",
-    Stable => "stable",
-    Pca => "pca",
-    Generate => "generate",
-    Classify => "classify",
+    Kmeans => "kmeans": "k centroids",
+    Gmm => "gmm": "A mixture of k Gaussians",
+    Kmedians => "kmedians": "k centres of least sum of distances, which outliers hardly move",
+    Stable => "stable": "A mixture of k alpha-stable laws, for heavy tails",
+    Pca => "pca": "k principal components",
+    Generate => "generate": "A generative network, which makes rows like those of the data; k is not asked",
+    Classify => "classify": "A classifier, from one sketch for each class",
 });
 
 /// Laws that a design can choose; `pilot-mixture` takes its components from the pilot.

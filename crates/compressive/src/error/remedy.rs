@@ -53,7 +53,7 @@ pub enum Parameter {
     By,
     /// The column of labels.
     Labels,
-    /// The spec of a stream that is made.
+    /// Making the stream, with buckets of this length.
     Make,
 }
 
@@ -80,7 +80,7 @@ named!(Parameter, "a parameter", {
     Spec => "spec": "spec",
     By => "by": "column of groups",
     Labels => "labels": "column of labels",
-    Make => "make": "spec to make a stream with",
+    Make => "make": "length of buckets",
 });
 
 /// A step that a remedy sends the user to; how it is taken differs by surface.

@@ -20,9 +20,9 @@
 //! bounded everywhere.
 
 use compressive_kernels::Wave;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::names::named;
 use crate::sketch::Sketch;
 use crate::sketch::feature::{Feature, interpolate};
 use crate::sketch::operator::SketchOperator;
@@ -31,8 +31,7 @@ use crate::sketch::spec::SketchSpec;
 mod quadratic;
 
 /// Which tables count as neighbours: what an observer must not be able to tell apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Neighbours {
     /// One row more or less; the number of rows is protected too.
     #[default]
@@ -41,15 +40,10 @@ pub enum Neighbours {
     Replace,
 }
 
-impl Neighbours {
-    /// The stable name used in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Neighbours::AddRemove => "add-remove",
-            Neighbours::Replace => "replace",
-        }
-    }
-}
+named!(Neighbours, "a relation between tables", {
+    AddRemove => "add-remove": "One row more or less: the number of rows is protected, too",
+    Replace => "replace": "One row with other values: the number of rows is public",
+});
 
 /// The largest change of a sketch's integer sums between neighbours, in units of $2^{-24}$.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,16 +4,15 @@
 //! forward, two more back.
 
 use compressive_kernels::single_product;
-use serde::{Deserialize, Serialize};
 
 use super::latent::{WEIGHT_STREAMS, normals};
+use crate::names::named;
 
 /// Slope of the leaky ReLU below zero, as in \[Sch21\] section 6.2.4.
 const LEAK: f32 = 0.2;
 
 /// What follows each hidden layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
     /// $\max(x, 0.2 x)$, as in \[Sch21\] section 6.2.4.
     #[default]
@@ -23,6 +22,12 @@ pub enum Activation {
     /// $(x + \sqrt{x^2 + 1}) / 2$, a ReLU without the kink.
     Smooth,
 }
+
+named!(Activation, "an activation", {
+    LeakyRelu => "leaky-relu": "max(x, x/5)",
+    Relu => "relu": "max(x, 0)",
+    Smooth => "smooth": "(x + sqrt(x^2 + 1)) / 2",
+});
 
 impl Activation {
     fn apply(self, values: &mut [f32]) {
