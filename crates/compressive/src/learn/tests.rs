@@ -273,7 +273,7 @@ fn a_table_with_a_mean_is_as_good_as_one_without() {
         let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, feature.clone());
         let model = learn(&operator, &moments, &params).unwrap().model;
         let found = crate::ask::diagnose::diagnose(&operator, &moments, &model, None, 1).unwrap();
-        assert_eq!(found.verdict, crate::ask::diagnose::Verdict::Good, "{feature:?}: {}", found.advice);
+        assert_eq!(found.verdict, crate::ask::diagnose::Verdict::Good, "{feature:?}: {}", found.finding);
         mean_squares(&rows, &model)
     };
     let expected = plain.iter().map(squares).fold(f64::INFINITY, f64::min);
