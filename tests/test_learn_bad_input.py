@@ -106,7 +106,7 @@ def test_what_does_not_fit_the_model_or_the_file(program, tmp_path, sketch):
     assert "no folder" in program.fails("fit", sketch, "-k", 2, "-o", "none/model.json")
     assert '"kind"' in program.fails("score", "model.json", "rows.csv", "--labels", "kind")
     assert "--task gmm" in program.fails("fit", sketch, "-k", 2, "--covariance", "full", code=2)
-    assert "the decoders are auto" in program.fails("fit", sketch, "-k", 2, "--decoder", "magic", code=2)
+    assert "is not a decoder: choose from auto" in program.fails("fit", sketch, "-k", 2, "--decoder", "magic", code=2)
 
 
 def test_constant_columns_are_refused_before_learning(tmp_path, refused):

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, StartFrom};
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams};
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -67,7 +67,6 @@ impl Search {
             restarts: self.restarts,
             seed: self.seed,
             threads: thread_count(self.threads),
-            start: StartFrom::Range,
             ..LearnParams::default()
         })
     }
@@ -82,15 +81,9 @@ fn components((low, high): (usize, usize)) -> PyResult<Components> {
 }
 
 fn covariance(kind: &str, known: Option<Vec<Vec<f64>>>) -> PyResult<CovarianceKind> {
-    match (kind, known) {
-        ("known", Some(matrix)) => Ok(CovarianceKind::Known(matrix)),
-        ("iso", None) => Ok(CovarianceKind::Iso),
-        ("diag", None) => Ok(CovarianceKind::Diag),
-        ("full", None) => Ok(CovarianceKind::Full),
-        _ => Err(error::argument(format!(
-            "covariance={kind:?}: the kinds are iso, diag, full, or a known matrix"
-        ))),
-    }
+    known.map(CovarianceKind::Known).or_else(|| CovarianceKind::by_name(kind)).ok_or_else(|| {
+        error::argument(format!("covariance={kind:?}: the kinds are iso, diag, full, or a known matrix"))
+    })
 }
 
 /// Learns a model with k[0] to k[1] components, or with as many as the sketch asks for.
@@ -158,7 +151,7 @@ pub fn classify(
         method: method(method_name, &operator)?,
         uniform,
         k: k.map(components).transpose()?,
-        learn: search.params()?,
+        search: search.params()?.search(),
     };
     let model = py.detach(|| classes::classify(&operator, &data, &params)).map_err(error::core)?;
     Ok(Model::new(model, "[]".into()))
@@ -177,7 +170,7 @@ pub fn choose_method(
     uniform: bool,
     search: Search,
 ) -> PyResult<Option<Chosen>> {
-    let params = ClassifyParams { uniform, learn: search.params()?, ..ClassifyParams::default() };
+    let params = ClassifyParams { uniform, search: search.params()?.search(), ..ClassifyParams::default() };
     let rows = rows.as_slice()?;
     let choice =
         py.detach(|| classes::choose(&spec.operator, rows, &labels, &params)).map_err(error::core)?;

@@ -99,7 +99,13 @@ impl Model {
     /// does not (too few components, other shapes, or a search that got stuck). None for a model written by hand.
     #[getter]
     fn misfit(&self) -> Option<f64> {
-        self.core.origin.as_ref().map(|origin| origin.misfit)
+        self.core.origin.as_ref().map(|origin| origin.misfit.value())
+    }
+
+    /// Whether the model explains the sketch it was learned from: "yes", "no" or "cannot-tell". None for a model written by hand.
+    #[getter]
+    fn explained(&self) -> Option<&'static str> {
+        self.core.origin.as_ref().map(|origin| origin.misfit.explained().name())
     }
 
     /// The objective of each number of components that was tried when the model was learned, as a list of dicts; not saved with the model.

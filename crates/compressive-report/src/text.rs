@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use compressive::SketchOperator;
 use compressive::learn::{Candidate, Learned};
-use compressive::model::Generator;
-use compressive::model::{Classifier, Content, Covariances, Model, Rule};
+use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule};
 
 use crate::words::{count, number, seconds, thousands};
 
@@ -13,8 +12,6 @@ use crate::words::{count, number, seconds, thousands};
 const COMPONENTS_SHOWN: usize = 20;
 /// Columns shown at most.
 const COLUMNS_SHOWN: usize = 8;
-/// Squared residual, in units of its sampling noise, up to which a model explains its sketch.
-const EXPLAINED: f64 = 1.5;
 
 /// What was learned: how, the numbers of components tried, the components, and how well they explain the sketch.
 pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) -> String {
@@ -30,7 +27,7 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
         origin.map_or("unknown", |origin| &origin.decoder),
     ));
     if learned.candidates.len() > 1 {
-        text.push_str(&candidates(&learned.candidates, model.k, operator.sketch_len()));
+        text.push_str(&candidates(&learned.candidates, model.k));
     }
     text.push_str(&components(model));
     text.push_str(&quality(model));
@@ -202,12 +199,12 @@ pub fn quality(model: &Model) -> String {
     let Some(origin) = &model.origin else { return String::new() };
     match model.content {
         Content::Pca { .. } => {
-            let residual = (origin.misfit * 2.0 / origin.rows.max(1) as f64).sqrt();
+            let residual = (origin.misfit.value() * 2.0 / origin.rows.max(1) as f64).sqrt();
             format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)
         }
         Content::Generator(_) => format!(
             "misfit {}: the squared distance of the network's sketch from the data's, in units of the latter's sampling noise; more --steps or wider --layers may lower it\n",
-            number(origin.misfit)
+            number(origin.misfit.value())
         ),
         _ => misfit(origin.misfit),
     }
@@ -220,36 +217,33 @@ fn network(generator: &Generator) -> String {
 }
 
 /// A misfit, and what it says.
-pub fn misfit(misfit: f64) -> String {
-    if misfit <= EXPLAINED {
-        return format!(
-            "misfit {}: the model explains the sketch to within its sampling noise\n",
-            number(misfit)
-        );
-    }
-    format!(
-        "misfit {}: the squared residual is that many times the sampling noise; the rows have structure beyond these components\n",
-        number(misfit),
-    )
+pub fn misfit(misfit: Misfit) -> String {
+    let says = match misfit.explained() {
+        Explained::Yes => "the model explains the sketch to within its sampling noise",
+        Explained::No => {
+            "the squared residual is that many times the sampling noise; the rows have structure beyond these components"
+        }
+        Explained::CannotTell => "the sketch cannot tell whether the model explains the rows",
+    };
+    format!("misfit {}: {says}\n", number(misfit.value()))
 }
 
 /// The objective against the number of components.
-fn candidates(all: &[Candidate], chosen: usize, entries: usize) -> String {
-    // The bound that the choice itself uses.
-    let enough = 1.0 + 4.0 * (2.0 / entries as f64).sqrt();
+fn candidates(all: &[Candidate], chosen: usize) -> String {
     let mut text = format!("{:>4}  {:>11}  {:>10}\n", "k", "objective", "misfit");
     for candidate in all {
-        let mark = match candidate.k == chosen {
-            false => "",
-            true if candidate.misfit <= enough => "  <- the fewest that explain the sketch",
-            true if all.len() < 3 => "  <- the last tried; none explains the sketch",
-            true => "  <- where the misfit stops falling fast; none explains the sketch",
+        let mark = match candidate.misfit.explained() {
+            _ if candidate.k != chosen => "",
+            Explained::Yes => "  <- the fewest that explain the sketch",
+            Explained::CannotTell => "  <- the fewest that the sketch does not speak against",
+            Explained::No if all.len() < 3 => "  <- the last tried; none explains the sketch",
+            Explained::No => "  <- where the misfit stops falling fast; none explains the sketch",
         };
         text.push_str(&format!(
             "{:>4}  {:>11}  {:>10}{mark}\n",
             thousands(candidate.k as u64),
             number(candidate.cost),
-            number(candidate.misfit),
+            number(candidate.misfit.value()),
         ));
     }
     text
@@ -276,10 +270,15 @@ mod tests {
 
     #[test]
     fn the_chosen_number_of_components_is_marked_with_the_reason() {
-        let candidate = |k, misfit| Candidate { k, cost: misfit, misfit, chi_square: None, degrees: None };
-        let text = candidates(&[candidate(1, 50.0), candidate(2, 1.01), candidate(3, 1.0)], 2, 1000);
+        let candidate = |k: usize, explained: &str| -> Candidate {
+            let json = serde_json::json!({ "k": k, "cost": 1, "misfit": 2.5, "explained": explained });
+            serde_json::from_value(json).expect("a candidate")
+        };
+        let text = candidates(&[candidate(1, "no"), candidate(2, "yes"), candidate(3, "yes")], 2);
         assert!(text.lines().nth(2).is_some_and(|line| line.contains("fewest")), "{text}");
-        let text = candidates(&[candidate(1, 50.0), candidate(2, 10.0), candidate(3, 9.0)], 2, 1000);
+        let text = candidates(&[candidate(1, "no"), candidate(2, "cannot-tell")], 2);
+        assert!(text.lines().nth(2).is_some_and(|line| line.contains("does not speak against")), "{text}");
+        let text = candidates(&[candidate(1, "no"), candidate(2, "no"), candidate(3, "no")], 2);
         assert!(text.lines().nth(2).is_some_and(|line| line.contains("none explains")), "{text}");
     }
 }

@@ -8,21 +8,17 @@
 //! - [`ask::compare::compare`] tells whether two sketches come from the same distribution.
 //! - [`privacy`] releases a sketch with differential privacy.
 //! - [`learn`] finds the model behind a sketch; the published decoders are in [`learn::propose`], and a statistically efficient
-//!   [`polish`](learn::polish) follows them.
+//!   polish follows them.
 //! - [`learn::generator`] trains generative networks on a sketch.
 //!
 //! ```
-//! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+//! use compressive::{FrequencyLaw, SketchSpec};
 //!
-//! let operator = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 100).build()?;
-//! let (mut monday, mut tuesday) = (Sketch::empty(&operator), Sketch::empty(&operator));
-//! let mut scratch = Scratch::default();
-//! operator.accumulate(RowsRef::F32(&[0.0, 1.0, 2.0, 3.0]), None, &mut monday, &mut scratch)?;
-//! operator.accumulate(RowsRef::F32(&[5.0, 8.0]), None, &mut tuesday, &mut scratch)?;
-//!
+//! let spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 100);
+//! let (monday, tuesday) = (spec.sketch(&[0.0, 1.0, 9.0, 8.0][..])?, spec.sketch(&[5.0, 8.0][..])?);
 //! let mut week = monday.clone();
 //! week.merge(&tuesday)?;
-//! assert_eq!(week.rows(), 3);
+//! assert_eq!(week.kmeans(2)?.locations().len(), 2);
 //! week.subtract(&tuesday)?;
 //! assert_eq!(week.to_bytes(), monday.to_bytes());
 //! # Ok::<(), compressive::Error>(())

@@ -4,18 +4,27 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use compressive::Named;
 use compressive::design::Task;
 use compressive::learn::Decoder;
 
 use super::classify::RuleArgs;
 use super::{DataArgs, GeneratorArgs, PassArgs, RecipeArgs, SeedArgs, ThreadArgs, named, parse_positive};
 
+/// The help text of `--decoder`.
+fn decoders() -> String {
+    let names = |components: bool| {
+        let chosen = Decoder::ALL.iter().filter(|decoder| decoder.is_for_components() == components);
+        chosen.map(|decoder| decoder.name()).collect::<Vec<_>>().join(", ")
+    };
+    format!("The search: {}; for pca also {}", names(false), names(true))
+}
+
 /// How to search.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Learning")]
 pub struct LearnArgs {
-    /// The search: auto, cl-omp, cl-ompr, split, iht, shift, amp, genetic; for pca factorised (auto), psd, nuclear
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", help = decoders())]
     pub decoder: Decoder,
     /// Searches from different starting points, of which the best is kept [default: the decoder's own number]
     #[arg(long, value_name = "R", value_parser = parse_positive)]

@@ -41,13 +41,14 @@ pub fn fit(args: &FitArgs) -> Result<()> {
     let params = ClassifyParams {
         method: named(args.rule).unwrap_or(Method::default_for(&operator.spec().feature)),
         k: args.k.map(|k| components(k, Task::Classify, operator.spec(), args.quiet)),
-        learn: LearnParams {
+        search: LearnParams {
             decoder: args.learn.decoder,
             restarts: args.learn.restarts,
             seed: args.seed.seed,
             threads: args.threads.count(),
             ..LearnParams::default()
-        },
+        }
+        .search(),
         ..rule(args.rule)
     };
     learn(&operator, &data, &params, None, args.quiet)?.finish("", args.output.as_deref(), args.json)
@@ -84,11 +85,12 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     let data = done.outcome.sketches.iter().map(class).collect::<Result<Vec<_>>>()?;
     let params = ClassifyParams {
         method: named(args.rule).unwrap_or(Method::default_for(&done.operator.spec().feature)),
-        learn: LearnParams {
+        search: LearnParams {
             seed: args.seed.seed,
             threads: args.pass.threads.count(),
             ..LearnParams::default()
-        },
+        }
+        .search(),
         ..rule(args.rule)
     };
     let pilot = done.pilot.as_ref().filter(|_| named(args.rule).is_none());

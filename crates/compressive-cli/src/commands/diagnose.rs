@@ -33,6 +33,7 @@ fn describe(found: &Diagnosis) -> String {
     let verdict = match found.verdict {
         Verdict::Good => "good",
         Verdict::TooSimple => "too simple: the rows have structure beyond this model",
+        Verdict::CannotTell => "cannot tell: the sketch speaks neither for nor against this model",
         Verdict::DecoderStuck => "decoder stuck: a better model of this kind exists",
         Verdict::SketchTooSmall => "sketch too small: the best fit is not the truth",
         Verdict::ScaleWrong => "scale wrong: the frequencies (or the kernel) do not fit the rows",
@@ -44,7 +45,7 @@ fn describe(found: &Diagnosis) -> String {
          sketch     mean |z| {}, sampling noise {}\n\
          verdict    {verdict}\n\
          advice     {}\n",
-        number(found.misfit),
+        number(found.misfit.value()),
         number(found.reference_misfit),
         number(found.distance),
         number(found.mean_modulus),

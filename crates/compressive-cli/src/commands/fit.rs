@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, Learned, StartFrom, learn};
-use compressive::{Moments, SketchOperator, SketchSpec};
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, Learned, Start, learn};
+use compressive::{Moments, Named, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
 use super::classify;
@@ -59,7 +59,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
         quiet: args.quiet,
     };
     let found = sketch.moments().map_err(anyhow::Error::from);
-    let found = found.and_then(|moments| learning.carry_out(&operator, &moments));
+    let found = found.and_then(|moments| learning.run(&operator, &moments));
     let found = found.with_context(|| path.display().to_string())?;
     found.finish(&operator, "", args.output.as_deref(), args.json)
 }
@@ -78,7 +78,7 @@ pub struct Found {
 
 impl Learning {
     /// Learns, with a sign of life on terminals.
-    pub fn carry_out(&self, operator: &SketchOperator, moments: &Moments) -> Result<Found> {
+    pub fn run(&self, operator: &SketchOperator, moments: &Moments) -> Result<Found> {
         let bar = output::spinner("learning", self.quiet);
         let start = Instant::now();
         let learned = learn(operator, moments, &self.params);
@@ -175,26 +175,27 @@ pub fn covariance(arg: Option<&CovarianceArg>) -> Result<CovarianceKind> {
 }
 
 /// The starting rows of a search, from values in the table's units.
-pub fn start_from(start: StartArg, rows: Vec<f64>) -> StartFrom {
+pub fn start_from(start: StartArg, rows: Vec<f64>) -> Start {
     match start {
-        StartArg::Range => StartFrom::Range,
-        StartArg::Sample => StartFrom::Sample(rows),
-        StartArg::Plusplus => StartFrom::PlusPlus(rows),
+        StartArg::Range => Start::Range,
+        StartArg::Sample => Start::Sample(rows),
+        StartArg::Plusplus => Start::PlusPlus(rows),
     }
 }
 
 /// Ends the program if the decoder could not use starting rows.
 pub fn check_start(learn: &LearnArgs) {
-    let can = matches!(learn.decoder, Decoder::ClOmp | Decoder::ClOmpr | Decoder::Iht);
-    if learn.start != StartArg::Range && !can {
-        wrong_usage("--start sample and plusplus go with --decoder cl-omp, cl-ompr and iht");
+    if learn.start != StartArg::Range && !learn.decoder.starts_at_rows() {
+        let can = Decoder::ALL.iter().filter(|decoder| decoder.starts_at_rows());
+        let names: Vec<&str> = can.map(|decoder| decoder.name()).collect();
+        wrong_usage(&format!("--start sample and plusplus go with --decoder {}", names.join(", ")));
     }
 }
 
-fn start_rows(args: &FitArgs, spec: &SketchSpec) -> Result<StartFrom> {
+fn start_rows(args: &FitArgs, spec: &SketchSpec) -> Result<Start> {
     check_start(&args.learn);
     if args.learn.start == StartArg::Range {
-        return Ok(StartFrom::Range);
+        return Ok(Start::Range);
     }
     if args.pilot.is_empty() {
         bail!("--start sample and plusplus need rows: name a table with --pilot DATA");

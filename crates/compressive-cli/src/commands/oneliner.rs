@@ -62,7 +62,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
         },
         quiet,
     };
-    let found = learning.carry_out(&done.operator, &sketch.moments()?)?;
+    let found = learning.run(&done.operator, &sketch.moments()?)?;
     found.finish(&done.operator, &done.summary(), args.output.as_deref(), args.json)
 }
 

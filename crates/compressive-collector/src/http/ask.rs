@@ -221,14 +221,12 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     let refused = |problem: String| Error::Payload(problem);
     let task =
         [Task::Kmeans, Task::Gmm, Task::Pca, Task::Kmedians].into_iter().find(|t| t.name() == asked.task);
-    let task =
-        task.ok_or_else(|| refused(format!("`{}` is no task: kmeans, gmm, pca or kmedians", asked.task)))?;
-    let covariance = match asked.covariance.as_deref() {
-        None | Some("diag") => CovarianceKind::Diag,
-        Some("iso") => CovarianceKind::Iso,
-        Some("full") => CovarianceKind::Full,
-        Some(other) => return Err(refused(format!("`{other}` is no covariance: iso, diag or full"))),
-    };
+    let task = task.ok_or_else(|| {
+        refused(format!("`{}` is not learned here: choose kmeans, gmm, pca or kmedians", asked.task))
+    })?;
+    let kind = asked.covariance.as_deref().unwrap_or("diag");
+    let covariance = CovarianceKind::by_name(kind)
+        .ok_or_else(|| refused(format!("`{kind}` is not a kind of covariance: choose iso, diag or full")))?;
     let sketch = match asked.private {
         true => AnySketch::Private(shared.store.private_sum(slice)?),
         false => AnySketch::Plain(shared.store.sum(slice)?),

@@ -142,7 +142,7 @@ fn mixture(split: &Split<'_>, k: usize, draw: u64) -> Result<f64> {
     let operator = design(&train, &split.all.columns(), &params)?.build()?;
     let mut params =
         ClassifyParams { uniform: true, k: Some(Components::Exactly(k)), ..ClassifyParams::default() };
-    params.learn.threads = 1;
+    params.search.threads = 1;
     Ok(100.0 - split.error(&operator, &split.sketches(&operator)?, &params)?)
 }
 

@@ -80,7 +80,7 @@ impl Sketched {
         let columns = self.operator.spec().columns.clone();
         let reference = Model { format: MODEL_FORMAT, content, k, columns, origin: None };
         let diagnosis = diagnose(&self.operator, &self.moments, &model, Some(&reference), 1)?;
-        Ok((model.locations().concat(), diagnosis.misfit / diagnosis.reference_misfit))
+        Ok((model.locations().concat(), diagnosis.misfit.value() / diagnosis.reference_misfit))
     }
 
     /// A row in working coordinates; designs here never whiten.

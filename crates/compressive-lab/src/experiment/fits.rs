@@ -4,8 +4,8 @@ use compressive::density::Fit;
 use compressive::density::Target;
 use compressive::density::atom::{AtomFamily, Shape as AtomShape};
 use compressive::design::{DesignParams, Task, design, private as private_pilot};
-use compressive::learn::propose::clompr::{ClomprParams, cl_ompr};
-use compressive::learn::propose::greedy::Start;
+use compressive::learn::propose::clompr::cl_ompr;
+use compressive::learn::propose::greedy::{GreedyParams, Start};
 use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
@@ -193,7 +193,8 @@ impl Sketched {
     fn published(&self, k: usize, shape: AtomShape, start: Start, restarts: usize) -> Result<(Fit, usize)> {
         let target = Target::new(&self.operator, &self.moments)?;
         let family = target.points.with_covariance(shape);
-        let params = ClomprParams { inits: 1, restarts, start, ..ClomprParams::new(k, 0) };
+        let mut params = GreedyParams::new(k, 0);
+        (params.starts, params.restarts, params.start) = (1, restarts, start);
         Ok((cl_ompr(&target, &family, &params).0, family.n_params()))
     }
 

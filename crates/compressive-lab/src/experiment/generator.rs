@@ -126,7 +126,7 @@ fn one(set: usize, draw: u64, (n, measured): (usize, usize), options: &Options) 
     let design = DesignParams { task: Task::Generate, law, seed: draw, ..DesignParams::default() };
     let sketched = fits::designed(&values, 2, &design)?;
     let model = train(&sketched.operator, &sketched.moments, &params(options, draw), &mut |_, _| ())?;
-    let misfit = model.origin.as_ref().map_or(f64::NAN, |origin| origin.misfit);
+    let misfit = model.origin.as_ref().map_or(f64::NAN, |origin| origin.misfit.value());
     let Content::Generator(generator) = model.content else { unreachable!("training gives a generator") };
     let held_out = rows_of(set, measured, &mut rng(1))?;
     let held_out = Rows::new(&held_out, 2)?;

@@ -62,7 +62,7 @@ fn days(view: &View<'_>, series: &[(&str, &Sketch)]) -> Result<Vec<Day>> {
             rows: sketch.rows(),
             before,
             first,
-            misfit: found.as_ref().map(|f| f.misfit),
+            misfit: found.as_ref().map(|f| f.misfit.value()),
             shares: found.map(|f| f.shares).unwrap_or_default(),
         });
     }

@@ -5,9 +5,6 @@ use crate::page::View;
 use crate::svg::Chart;
 use crate::words::{number, thousands};
 
-/// Misfit up to which the chart is in full; above, its logarithm is drawn.
-const EXPLAINED: f64 = 1.0;
-
 /// Misfit against k.
 pub fn section(view: &View<'_>) -> String {
     let all = view.material.candidates;
@@ -16,24 +13,25 @@ pub fn section(view: &View<'_>) -> String {
     }
     let chosen = view.material.model.map(|model| model.k);
     let log = |misfit: f64| misfit.max(1e-3).log10();
-    let top = all.iter().map(|c| log(c.misfit)).fold(0.3, f64::max);
-    let least = all.iter().map(|c| log(c.misfit)).fold(0.0, f64::min);
+    let top = all.iter().map(|c| log(c.misfit.value())).fold(0.3, f64::max);
+    let least = all.iter().map(|c| log(c.misfit.value())).fold(0.0, f64::min);
     let (first, last) = (all[0].k as f64, all[all.len() - 1].k as f64);
     let mut chart = Chart::new((first - 0.5, last + 0.5), (least - 0.05 * (top - least), 1.08 * top));
-    chart.level(log(EXPLAINED), "dotted", "explained to within the sampling noise");
-    let points: Vec<(f64, f64)> = all.iter().map(|c| (c.k as f64, log(c.misfit))).collect();
+    chart.level(log(1.0), "dotted", "the sampling noise");
+    let points: Vec<(f64, f64)> = all.iter().map(|c| (c.k as f64, log(c.misfit.value()))).collect();
     chart.line(&points, "curve c0");
     for candidate in all {
         let class = if Some(candidate.k) == chosen { "mark chosen" } else { "mark c0" };
-        let tip = format!("k = {}: misfit {}", candidate.k, number(candidate.misfit));
-        chart.point((candidate.k as f64, log(candidate.misfit)), 4.5, class, &tip);
+        let tip = format!("k = {}: misfit {}", candidate.k, number(candidate.misfit.value()));
+        chart.point((candidate.k as f64, log(candidate.misfit.value())), 4.5, class, &tip);
     }
     chart.frame("number of components k", "log10 of the misfit", None);
-    let told: Vec<String> = all.iter().map(|c| format!("k = {}: {}", c.k, number(c.misfit))).collect();
+    let told: Vec<String> =
+        all.iter().map(|c| format!("k = {}: {}", c.k, number(c.misfit.value()))).collect();
     let alt = format!("Misfit against the number of components. {}.", told.join("; "));
     let heads = ["k", "objective", "misfit"].map(String::from);
     let rows: Vec<Vec<String>> =
-        all.iter().map(|c| vec![thousands(c.k as u64), number(c.cost), number(c.misfit)]).collect();
+        all.iter().map(|c| vec![thousands(c.k as u64), number(c.cost), number(c.misfit.value())]).collect();
     let caption = "The squared residual in units of the sampling noise, on a logarithmic scale. Where the curve stops falling, more components explain nothing more.";
     let body = figure(&chart.finish("objective-svg", &alt), caption)
         + &details("The values", &table("Objective against the number of components", &heads, &rows));

@@ -84,7 +84,7 @@ fn residuals(view: &View<'_>, radii: &[f64], step: usize) -> String {
     let large = sorted.iter().filter(|r| **r > 3.0).count() as f64 / sorted.len() as f64;
     let told = format!(
         "misfit {}, and {:.1}% of the entries are more than three times their noise away",
-        number(explanation.misfit),
+        number(explanation.misfit.value()),
         100.0 * large
     );
     let alt =

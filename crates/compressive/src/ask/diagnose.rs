@@ -12,8 +12,12 @@ use crate::density::Target;
 use crate::error::remedy::{Command, Parameter, Remedy, Vocabulary};
 use crate::error::{Error, Result};
 use crate::learn::laid::{Laid, working_locations};
-use crate::learn::{Components, LearnParams, learn, weighted_landmarks};
-use crate::model::{Content, Model};
+use crate::learn::weighted_landmarks;
+use crate::learn::{
+    Components, CovarianceKind, KmeansParams, KmediansParams, MixtureParams, SearchParams, kmeans, kmedians,
+    mixture,
+};
+use crate::model::{Content, Covariances, Explained, Misfit, Model};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
@@ -25,6 +29,8 @@ pub enum Verdict {
     Good,
     /// The model has the lowest objective found, but the sketch holds structure that k such components do not explain.
     TooSimple,
+    /// The sketch speaks neither for nor against the model.
+    CannotTell,
     /// A lower objective exists.
     DecoderStuck,
     /// The objective is lowest at a wrong answer.
@@ -44,9 +50,10 @@ pub struct Diagnosis {
     /// What to change; nothing for a good model.
     #[serde(skip)]
     pub remedies: Vec<Remedy>,
-    /// Mean square residual of an entry at the model, relative to sampling noise.
-    pub misfit: f64,
-    /// The same at the reference.
+    /// How well the model explains the sketch.
+    #[serde(flatten)]
+    pub misfit: Misfit,
+    /// The misfit of the reference.
     pub reference_misfit: f64,
     /// Whether the reference was given, not searched for.
     pub reference_given: bool,
@@ -64,8 +71,6 @@ const STUCK: f64 = 1.02;
 const FAR: f64 = 0.5;
 /// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
 const MODULUS: (f64, f64) = (0.02, 0.95);
-/// Misfit above which the model leaves structure unexplained.
-const UNEXPLAINED: f64 = 1.5;
 
 /// Compares a model with a reference under a sketch; without a reference, with a fresh search of four restarts on `threads` threads.
 pub fn diagnose(
@@ -81,7 +86,7 @@ pub fn diagnose(
     let target = Target::new(operator, moments)?;
     let fresh = match reference {
         Some(_) => None,
-        None => Some(search(operator, moments, model, threads)?),
+        None => Some(fresh_model(operator, moments, model, threads)?),
     };
     let other = reference.or(fresh.as_ref()).unwrap_or(model);
     let ours = objective(operator, &target, model)?;
@@ -93,7 +98,7 @@ pub fn diagnose(
         finding: String::new(),
         remedies: Vec::new(),
         misfit: ours.misfit,
-        reference_misfit: theirs.misfit,
+        reference_misfit: theirs.misfit.value(),
         reference_given: reference.is_some(),
         distance: distance(operator, model, other) / ours.variance.sqrt().max(1e-12),
         mean_modulus,
@@ -101,7 +106,7 @@ pub fn diagnose(
         noise_modulus: (target.noise * std::f64::consts::FRAC_PI_2).sqrt(),
     };
     let by_landmarks = weighted_landmarks::is_worse(&target, &ours.laid, &theirs.laid, theirs.misfit);
-    let is_worse = by_landmarks.unwrap_or(ours.misfit > STUCK * theirs.misfit);
+    let is_worse = by_landmarks.unwrap_or(ours.misfit.value() > STUCK * theirs.misfit.value());
     diagnosis.verdict = verdict(&diagnosis, is_worse);
     (diagnosis.finding, diagnosis.remedies) = advice(&diagnosis, &target, model);
     Ok(diagnosis)
@@ -151,13 +156,18 @@ fn verdict(d: &Diagnosis, is_worse: bool) -> Verdict {
         return Verdict::ScaleWrong;
     }
     // Differences below the noise of the objective itself are none.
-    if is_worse && d.misfit > UNEXPLAINED {
+    let explained = d.misfit.explained();
+    if is_worse && explained == Explained::No {
         return Verdict::DecoderStuck;
     }
     if d.reference_given && d.distance > FAR {
         return Verdict::SketchTooSmall;
     }
-    if d.misfit > UNEXPLAINED { Verdict::TooSimple } else { Verdict::Good }
+    match explained {
+        Explained::Yes => Verdict::Good,
+        Explained::No => Verdict::TooSimple,
+        Explained::CannotTell => Verdict::CannotTell,
+    }
 }
 
 /// What was found, and what to change.
@@ -174,12 +184,26 @@ fn advice(d: &Diagnosis, target: &Target, model: &Model) -> (String, Vec<Remedy>
             format!(
                 "no better model of {} such components was found, yet the squared residual is {:.1} times the \
                  sampling noise (if the data should be described more closely)",
-                model.k, d.misfit
+                model.k,
+                d.misfit.value()
             ),
             vec![Remedy::FitAgain(vec![
                 Remedy::Raise(Parameter::K),
                 Remedy::set(Parameter::Covariance, "full"),
             ])],
+        ),
+        Verdict::CannotTell if target.is_noisy() => (
+            "most of the sketch's noise was added for privacy: it does not speak against the model, and could \
+             not tell it from a nearly right one"
+                .into(),
+            vec![],
+        ),
+        Verdict::CannotTell => (
+            format!(
+                "the sketch has size {size} and no more entries than the model has parameters, so that many \
+                 models fit it"
+            ),
+            vec![Remedy::sketch_with(Parameter::Size, 2 * size)],
         ),
         Verdict::DecoderStuck => (
             "a lower objective exists".into(),
@@ -209,34 +233,26 @@ fn advice(d: &Diagnosis, target: &Target, model: &Model) -> (String, Vec<Remedy>
 }
 
 /// The best of a fresh search for a model of the same kind.
-fn search(operator: &SketchOperator, moments: &Moments, model: &Model, threads: usize) -> Result<Model> {
-    use crate::design::Task;
-    use crate::learn::CovarianceKind;
-    let (task, covariance) = match &model.content {
-        Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
-        Content::Gmm { covariances: crate::model::Covariances::Full(_), .. } => {
-            (Task::Gmm, CovarianceKind::Full)
-        }
-        Content::Gmm { .. } => (Task::Gmm, CovarianceKind::Diag),
-        _ => (Task::Kmeans, CovarianceKind::Diag),
-    };
+fn fresh_model(operator: &SketchOperator, moments: &Moments, model: &Model, threads: usize) -> Result<Model> {
     let k = Components::Exactly(model.k);
-    let params = LearnParams {
-        task,
-        covariance,
-        k,
-        restarts: Some(4),
-        seed: 1_000_003,
-        threads,
-        ..LearnParams::default()
+    let search = SearchParams { restarts: Some(4), seed: 1_000_003, threads, ..SearchParams::default() };
+    let learned = match &model.content {
+        Content::Kmedians { .. } => kmedians(operator, moments, &KmediansParams { k, search }),
+        Content::Gmm { covariances, .. } => {
+            let covariance = match covariances {
+                Covariances::Full(_) => CovarianceKind::Full,
+                Covariances::Diagonal(_) => CovarianceKind::Diag,
+            };
+            mixture(operator, moments, &MixtureParams { k, covariance, search })
+        }
+        _ => kmeans(operator, moments, &KmeansParams { k, search }),
     };
-    Ok(learn(operator, moments, &params)?.model)
+    Ok(learned?.model)
 }
 
 /// A model under a sketch.
 struct Objective {
-    /// The objective relative to what a right model leaves.
-    misfit: f64,
+    misfit: Misfit,
     /// Mean variance of the components, in working units.
     variance: f64,
     laid: Laid,

@@ -11,18 +11,19 @@ use crate::density::fit::{Fit, Problem};
 use crate::density::noise::{excess, expected_squares};
 use crate::error::{Error, Result};
 use crate::learn::laid::Laid;
-use crate::model::{Content, Covariances, Model, Working};
+use crate::model::{Content, Covariances, Misfit, Model, Working};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// Least unit of a residual, in standard deviations of the sampling noise.
-pub const LEAST: f64 = 0.3;
+const LEAST: f64 = 0.3;
 
 /// A model under a sketch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Mean square residual of an entry relative to what a right model leaves: near 1 if the model explains the sketch.
-    pub misfit: f64,
+    /// How well the model explains the sketch.
+    #[serde(flatten)]
+    pub misfit: Misfit,
     /// One for each frequency; none for a sketch of kernel values, whose entries are not independent.
     pub entries: Vec<Entry>,
     /// Weights of the components that suit this sketch best, which sum to one: for another day's sketch, that day's.
@@ -38,7 +39,7 @@ pub struct Entry {
     pub observed: f64,
     /// $|\hat z_j|$.
     pub predicted: f64,
-    /// $|z_j - \hat z_j|$ in units of the root mean square that a right model leaves there, at least [`LEAST`] of the sampling noise: near 1 for a right model, and less at low frequencies.
+    /// $|z_j - \hat z_j|$ in units of the root mean square that a right model leaves there, at least 0.3 of the sampling noise: near 1 for a right model, and less at low frequencies.
     pub residual: f64,
 }
 

@@ -11,5 +11,5 @@ pub(crate) mod quadrature_em;
 pub(crate) mod target;
 
 pub use fit::{Fit, Problem};
-pub use metric::Metric;
+pub(crate) use metric::Metric;
 pub use target::Target;

@@ -45,7 +45,7 @@ pub struct Target {
     /// Other harmonics of the feature in z, relative to the first: (h, real part, imaginary part).
     pub harmonics: Vec<(i32, f64, f64)>,
     /// What joins the entries of a sketch of kernel values in the objective, in place of their weights.
-    pub metric: Option<Metric>,
+    pub(crate) metric: Option<Metric>,
 }
 
 /// Spreads from the centre within which searches start.

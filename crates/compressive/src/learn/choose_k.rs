@@ -1,28 +1,29 @@
 //! How many components: the fewest that explain the sketch.
 //!
-//! The mean square residual of an entry relative to its sampling noise (the *misfit*) is near 1 once the model explains the sketch, and far above while
-//! a component is missing. From `low` upwards:
+//! The [misfit](Misfit) is near 1 once the model explains the sketch, and far above while a component is missing. From
+//! `low` upwards:
 //!
-//! 1. the first k whose misfit is below $1 + 4\sqrt{2/n}$ for n entries is taken (two more are tried, for the table);
+//! 1. the first k that the sketch does not speak against is taken (two more are tried, for the table);
 //! 2. if none is, the data are no such mixture, and k is where the curve of $\ln$ misfit bends most.
 //!
 //! Cost: one decoding for each k tried.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::density::Target;
 use crate::error::{Error, Result};
 use crate::learn::Decoded;
+use crate::model::{Explained, Misfit};
 
 /// The objective for one number of components.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Number of components.
     pub k: usize,
     /// The objective $\lVert z - \sum_l \alpha_l a(\theta_l)\rVert^2$.
     pub cost: f64,
-    /// Mean square residual of an entry relative to its sampling noise.
-    pub misfit: f64,
+    /// How well that many explain the sketch.
+    #[serde(flatten)]
+    pub misfit: Misfit,
     /// $\chi^2$ of the polished mixture, if it was polished.
     pub chi_square: Option<f64>,
     /// What $\chi^2$ is near if the model is right.
@@ -43,7 +44,6 @@ impl Candidate {
 
 /// Decodes for the numbers of components from `low` to `high` and chooses one.
 pub(super) fn choose(
-    target: &Target,
     low: usize,
     high: usize,
     decode: &mut dyn FnMut(usize) -> Result<Decoded>,
@@ -54,7 +54,6 @@ pub(super) fn choose(
             problem: format!("the range {low} to {high} is empty; give LOW:HIGH with 1 <= LOW <= HIGH"),
         });
     }
-    let enough = 1.0 + 4.0 * (2.0 / target.entries() as f64).sqrt();
     let mut all: Vec<(Candidate, Decoded)> = Vec::new();
     let mut first = None;
     for k in low..=high {
@@ -63,7 +62,7 @@ pub(super) fn choose(
             other => other?,
         };
         let candidate = Candidate::of(k, &decoded);
-        if first.is_none() && candidate.misfit <= enough {
+        if first.is_none() && candidate.misfit.explained() != Explained::No {
             first = Some(all.len());
         }
         all.push((candidate, decoded));
@@ -71,7 +70,7 @@ pub(super) fn choose(
             break;
         }
     }
-    let misfits: Vec<f64> = all.iter().map(|(c, _)| c.misfit).collect();
+    let misfits: Vec<f64> = all.iter().map(|(c, _)| c.misfit.value()).collect();
     let chosen = first.unwrap_or_else(|| bend(&misfits));
     let candidates = all.iter().map(|(c, _)| c.clone()).collect();
     Ok((all.swap_remove(chosen).1, candidates))

@@ -3,10 +3,10 @@
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};
-use crate::density::noise::expected_cost;
 use crate::error::{Error, Result};
+use crate::learn::misfit::misfit;
 use crate::learn::propose::cluster_variance;
-use crate::model::{Content, Covariances, Model, to_working};
+use crate::model::{Content, Covariances, Misfit, Model, to_working};
 use crate::sketch::operator::SketchOperator;
 
 /// A model as a fit of a sketch.
@@ -58,10 +58,10 @@ impl Laid {
         Ok(Laid { family, fit, is_mixture, clean })
     }
 
-    /// The objective relative to what a right model leaves.
-    pub fn misfit(&self) -> f64 {
+    /// How well the model explains the sketch: the one number of a model and a sketch.
+    pub fn misfit(&self) -> Misfit {
         let cost = Problem::new(&self.clean, &self.family).cost(&self.fit);
-        cost / expected_cost(&self.clean, &self.family, &self.fit)
+        misfit(&self.clean, &self.family, &self.fit, cost)
     }
 
     /// Covariance of each component in working coordinates, row-major.

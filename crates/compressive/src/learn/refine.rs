@@ -15,19 +15,17 @@ use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};
 use crate::error::Result;
+use crate::learn::atoms::Found;
 use crate::learn::propose::auto::{AutoParams, auto};
-use crate::learn::{Decoded, LearnParams, weighted_landmarks};
-use crate::model::Working;
+use crate::learn::weighted_landmarks;
+use crate::model::{Explained, Working};
 use crate::num::lloyd::{Points, Run, lloyd, plus_plus};
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::operator::SketchOperator;
 
 /// Atoms of the richer mixture for each centre, at most.
 const RICHER: usize = 2;
 /// Searches of the richer mixture.
 const RESTARTS: usize = 2;
-/// Misfit above which the clusters are no such Gaussians.
-const UNEXPLAINED: f64 = 1.5;
 /// Iterations of the descent from split atoms.
 const DESCENT: usize = 1000;
 /// The richer mixture must bring the cost below this part of the fit's.
@@ -45,39 +43,30 @@ pub(super) type Shares = (Vec<Vec<f64>>, Vec<f64>);
 /// Steps 1 to 3: k centres in the user's units; none if the fit already explains the sketch or the sketch cannot carry more atoms.
 ///
 /// Distances are taken with each column divided by its spread in the spec.
-pub(super) fn refine(
-    operator: &SketchOperator,
-    target: &Target,
-    decoded: &Decoded,
-    centers: &[Vec<f64>],
-    params: &LearnParams,
-) -> Result<Option<Shares>> {
-    let (rich_k, d) = (affordable(target, centers.len()), target.dim());
+pub(super) fn refine(found: &Found<'_>) -> Result<Option<Shares>> {
+    let Found { operator, target, decoded, params, .. } = found;
     if target.points.kernel().is_some() && !target.is_noisy() {
         return weighted_landmarks::correct(operator, target, decoded, params.seed);
     }
-    if decoded.misfit < UNEXPLAINED {
+    if decoded.misfit.explained() != Explained::No {
         return Ok(None);
     }
-    let Some(rich) = richer(target, decoded, rich_k, params)? else { return Ok(None) };
-    centres_of_sample(operator, &rich, centers, params, |rows, start| {
-        lloyd(Points::equal(rows, d), start, ROUNDS)
-    })
+    let Some(rich) = richer(found, affordable(target, decoded.fit.k()))? else { return Ok(None) };
+    centres_of_sample(found, &rich, |rows, start| lloyd(Points::equal(rows, target.dim()), start, ROUNDS))
 }
 
 /// Steps 2 and 3: k centres of a sample of a mixture by `run`, the best of runs from the given centres and from k-means++ starts; none if a centre got no rows.
 pub(super) fn centres_of_sample(
-    operator: &SketchOperator,
+    found: &Found<'_>,
     (family, fit): &(Gaussian, Fit),
-    centers: &[Vec<f64>],
-    params: &LearnParams,
     run: impl Fn(&[f64], Vec<f64>) -> Run,
 ) -> Result<Option<Shares>> {
+    let centers = &found.locations;
     let (k, d) = (centers.len(), family.dim());
-    let transform = &operator.spec().transform;
+    let transform = &found.operator.spec().transform;
     let scaled =
         |row: &Vec<f64>| -> Vec<f64> { row.iter().zip(&transform.spread).map(|(x, s)| x / s).collect() };
-    let mut stream = Stream::new(params.seed, Purpose::Decode, u64::MAX);
+    let mut stream = Stream::new(found.params.seed, Purpose::Decode, u64::MAX);
     let sampled = sample(family, fit, &Working::new(transform)?, &mut stream);
     if sampled.len() < k {
         return Ok(None);
@@ -106,12 +95,8 @@ pub(super) fn affordable(target: &Target, k: usize) -> usize {
 }
 
 /// Step 1: the best of searches for more atoms and of the given atoms, the heaviest split in two; none if none describes the sketch much better than the fit, or if k is below 1.5 times its atoms.
-pub(super) fn richer(
-    target: &Target,
-    decoded: &Decoded,
-    k: usize,
-    params: &LearnParams,
-) -> Result<Option<(Gaussian, Fit)>> {
+pub(super) fn richer(found: &Found<'_>, k: usize) -> Result<Option<(Gaussian, Fit)>> {
+    let Found { target, decoded, params, .. } = found;
     if 2 * k < 3 * decoded.fit.k() {
         return Ok(None);
     }

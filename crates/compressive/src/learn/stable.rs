@@ -1,6 +1,6 @@
 //! Mixtures of alpha-stable laws from a sketch.
 //!
-//! 1. Decode k Gaussian atoms ([`crate::learn::propose::auto`]); heavy tails only make them wide.
+//! 1. Decode k Gaussian atoms (`auto`); heavy tails only make them wide.
 //! 2. From each of several exponents, joint descent over weights, locations, scales and exponents of [`Stable`] atoms; the lowest cost is kept.
 //! 3. Again from other Gaussian searches until the residual is the sampling noise, or all restarts are spent.
 //!
@@ -13,10 +13,12 @@ use crate::density::atom::{AtomFamily, Gaussian, Stable};
 use crate::density::fit::{Fit, Problem};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
+use crate::learn::atoms::{model, origin};
+use crate::learn::misfit::judged;
 use crate::learn::propose::auto::{AutoParams, auto};
 use crate::learn::{Candidate, Components, CovarianceKind, Decoder, LearnParams, Learned};
-use crate::model::DecodeInfo;
-use crate::model::{Content, Model, Working};
+use crate::model::{Content, DecodeInfo, Explained, Working};
+use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// Exponents that descents start from.
@@ -27,40 +29,87 @@ const REACHES: [f64; 3] = [4.0, 10.0, 30.0];
 const DESCENT: usize = 3000;
 /// Runs of a Gaussian search: the second pair has shapes of its own from the start, which finds what shared widths miss.
 const SEARCHES: usize = 4;
-/// Searches unless told otherwise.
-const RESTARTS: usize = 6;
-/// A cost up to this times the noise is the noise.
-const EXPLAINED: f64 = 1.2;
+
+/// Parameters of [`stable`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StableParams {
+    /// Number of laws, at least 1.
+    pub k: usize,
+    /// Whether each law has a scale for each column, or one for all.
+    pub scale_each: bool,
+    /// Searches at most, at least 1. Default 6.
+    pub restarts: usize,
+    /// Seed of the searches.
+    pub seed: u64,
+    /// Threads, at least 1; they change the time, never the result.
+    pub threads: usize,
+}
+
+impl Default for StableParams {
+    fn default() -> StableParams {
+        StableParams { k: 10, scale_each: true, restarts: 6, seed: 0, threads: 1 }
+    }
+}
+
+impl StableParams {
+    pub(super) fn of(params: &LearnParams) -> Result<StableParams> {
+        let defaults = StableParams::default();
+        if params.decoder != Decoder::Auto {
+            return Err(
+                refuse("decoder", "stable laws have one decoder").advise(Remedy::Drop(Parameter::Decoder))
+            );
+        }
+        let scale_each = match params.covariance {
+            CovarianceKind::Iso => false,
+            CovarianceKind::Diag => true,
+            _ => return Err(refuse("covariance", "stable laws have the scales iso and diag")),
+        };
+        let Components::Exactly(k) = params.k else {
+            return Err(refuse("k", "the number of stable laws is not chosen for you; give a number"));
+        };
+        let restarts = params.restarts.unwrap_or(defaults.restarts);
+        Ok(StableParams { k, scale_each, restarts, seed: params.seed, threads: params.threads })
+    }
+}
 
 /// Learns a mixture of k stable laws.
-pub(super) fn learn(operator: &SketchOperator, target: &Target, params: &LearnParams) -> Result<Learned> {
-    let k = check(operator, params)?;
+pub fn stable(operator: &SketchOperator, moments: &Moments, params: &StableParams) -> Result<Learned> {
+    check(operator)?;
+    let (target, k) = (&Target::new(operator, moments)?, params.k);
     target.check_components(k)?;
-    let family = Stable::new(&target.points, params.covariance == CovarianceKind::Diag);
-    let expected = expected(target, k, &family);
+    let family = Stable::new(&target.points, params.scale_each);
+    let (expected, parameters) = (expected(target, k, &family), k * (1 + family.n_params()));
+    let misfit = |info: &DecodeInfo| judged(target, info.cost / expected, parameters);
     let mut best: Option<(Fit, DecodeInfo)> = None;
-    for restart in 0..params.restarts.unwrap_or(RESTARTS).max(1) {
+    for restart in 0..params.restarts.max(1) {
         let seed = params.seed.wrapping_add(1_000_003 * restart as u64);
         let near = target.near(REACHES[restart % REACHES.len()]);
-        let (fit, info) = search(&near, k, seed, params)?;
+        let (fit, info) = search(&near, seed, params)?;
         if best.as_ref().is_none_or(|(_, b)| info.cost < b.cost) {
             best = Some((fit, info));
         }
-        if best.as_ref().is_some_and(|(_, b)| b.cost < EXPLAINED * expected) {
+        if best.as_ref().is_some_and(|(_, b)| misfit(b).explained() != Explained::No) {
             break;
         }
     }
     let Some((fit, info)) = best else { unreachable!("at least one search was made") };
-    let misfit = info.cost / expected;
+    let misfit = misfit(&info);
     let candidate = Candidate { k, cost: info.cost, misfit, chi_square: None, degrees: None };
-    let model = tell(operator, target, &family, &fit, &Told { info, misfit, params })?;
+    let covariance = if params.scale_each { CovarianceKind::Diag } else { CovarianceKind::Iso };
+    let decoder = (Decoder::Auto, params.seed);
+    let origin = origin(operator, target.rows, decoder, covariance.name(), (misfit, &info));
+    let model = model(operator, content(operator, &family, &fit)?, k, origin);
     model.validate()?;
     Ok(Learned { model, candidates: vec![candidate] })
 }
 
-/// Refuses what the family cannot do; the number of components.
-fn check(operator: &SketchOperator, params: &LearnParams) -> Result<usize> {
-    let refuse = |field: &'static str, problem: &str| Error::Task { field, problem: problem.into() };
+fn refuse(field: &'static str, problem: &str) -> Error {
+    Error::Task { field, problem: problem.into() }
+}
+
+/// Refuses sketches that the family cannot use.
+fn check(operator: &SketchOperator) -> Result<()> {
     if operator.spec().transform.whiten.is_some() {
         let problem = "stable laws have a scale for each column, which a whitened sketch mixes";
         return Err(
@@ -75,20 +124,7 @@ fn check(operator: &SketchOperator, params: &LearnParams) -> Result<usize> {
         let problem = "the other harmonics of a quantised feature are removed for Gaussian atoms only";
         return Err(refuse("task", problem).advise(Remedy::of_waves()));
     }
-    if params.decoder != Decoder::Auto {
-        return Err(
-            refuse("decoder", "stable laws have one decoder").advise(Remedy::Drop(Parameter::Decoder))
-        );
-    }
-    if !matches!(params.covariance, CovarianceKind::Iso | CovarianceKind::Diag) {
-        return Err(refuse("covariance", "stable laws have the scales iso and diag"));
-    }
-    match params.k {
-        Components::Exactly(k) => Ok(k),
-        Components::Between(..) => {
-            Err(refuse("k", "the number of stable laws is not chosen for you; give a number"))
-        }
-    }
+    Ok(())
 }
 
 /// What sampling noise leaves of a right fit: an upper estimate, as a fit absorbs part of it.
@@ -100,9 +136,9 @@ fn expected(target: &Target, k: usize, family: &Stable) -> f64 {
 }
 
 /// Steps 1 and 2.
-fn search(target: &Target, k: usize, seed: u64, params: &LearnParams) -> Result<(Fit, DecodeInfo)> {
-    let family = &Stable::new(&target.points, params.covariance == CovarianceKind::Diag);
-    let threads = params.threads;
+fn search(target: &Target, seed: u64, params: &StableParams) -> Result<(Fit, DecodeInfo)> {
+    let family = &Stable::new(&target.points, params.scale_each);
+    let (k, threads) = (params.k, params.threads);
     let settings =
         AutoParams { k, mixture: true, restarts: SEARCHES, threads, seed, ..AutoParams::default() };
     let start = auto(target, &settings)?;
@@ -139,21 +175,8 @@ fn from_gaussian(family: &Stable, gaussian: &Gaussian, fit: &Fit, alpha: f64) ->
     Fit { atoms, shared: Vec::new(), weights: fit.weights.clone() }
 }
 
-/// What is said about a fit besides its atoms.
-struct Told<'a> {
-    info: DecodeInfo,
-    misfit: f64,
-    params: &'a LearnParams,
-}
-
 /// The mixture in the user's units, the heaviest component first.
-fn tell(
-    operator: &SketchOperator,
-    target: &Target,
-    family: &Stable,
-    fit: &Fit,
-    told: &Told<'_>,
-) -> Result<Model> {
+fn content(operator: &SketchOperator, family: &Stable, fit: &Fit) -> Result<Content> {
     let spec = operator.spec();
     let working = Working::new(&spec.transform)?;
     let (d, p) = (family.dim(), family.n_params());
@@ -163,15 +186,12 @@ fn tell(
     let atom = |l: usize| &fit.atoms[l * p..(l + 1) * p];
     let scale =
         |l: usize, c: usize| atom(l)[d + c.min(family.scales() - 1)].sqrt() * spec.transform.spread[c];
-    let content = Content::Stable {
+    Ok(Content::Stable {
         weights: order.iter().map(|&l| all[l]).collect(),
         locations: order.iter().map(|&l| working.location(&atom(l)[..d])).collect(),
         scales: order.iter().map(|&l| (0..d).map(|c| scale(l, c)).collect()).collect(),
         alpha: order.iter().map(|&l| atom(l)[p - 1]).collect(),
-    };
-    let covariance = told.params.covariance.name();
-    let origin = super::origin(operator, target.rows, told.params, covariance, (told.misfit, &told.info));
-    Ok(super::model(operator, content, fit.k(), origin))
+    })
 }
 
 #[cfg(test)]
@@ -179,7 +199,8 @@ mod tests {
     use super::*;
     use crate::density::atom::Batch;
     use crate::design::Task;
-    use crate::{Feature, FrequencyLaw, Moments, SketchSpec};
+    use crate::model::Model;
+    use crate::{Feature, FrequencyLaw, SketchSpec};
 
     /// The moments of endless rows of three laws, and their parameters: weight, location, variances, exponent.
     fn exact() -> (SketchOperator, Moments, [(f64, Vec<f64>); 3]) {

@@ -2,8 +2,7 @@ use super::*;
 use crate::Feature;
 use crate::design::{DesignParams, design};
 use crate::error::remedy::{Parameter, Remedy};
-use crate::model::Covariances;
-use crate::model::Stop;
+use crate::model::{Content, Covariances, Explained, Stop};
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{columns, sketch_of};
 
@@ -75,7 +74,7 @@ fn the_number_of_clusters_is_found_for_every_feature() {
         let learned = learn(&operator, &moments, &params).unwrap();
         assert_eq!(learned.model.k, 4, "{}: {:?}", feature.name(), learned.candidates);
         assert!(worst(&learned.model) < 0.1);
-        assert!(learned.candidates[2].misfit > 10.0 * learned.candidates[3].misfit);
+        assert!(learned.candidates[2].misfit.value() > 10.0 * learned.candidates[3].misfit.value());
     }
 }
 
@@ -106,7 +105,7 @@ fn irregular_clusters_get_the_centres_of_lowest_sse() {
     let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, Feature::Fourier);
     let params = LearnParams { k: Components::Exactly(4), ..LearnParams::default() };
     let learned = learn(&operator, &moments, &params).unwrap();
-    assert!(learned.candidates[0].misfit > 1.5);
+    assert_eq!(learned.candidates[0].misfit.explained(), Explained::No);
     let sse = |centers: &[Vec<f64>]| -> f64 {
         let nearest = |r: &[f64]| {
             centers
@@ -121,6 +120,22 @@ fn irregular_clusters_get_the_centres_of_lowest_sse() {
     let ideal = [[0.0, height], [0.0, -height], [12.0, height], [12.0, -height]].map(|c| c.to_vec());
     let ratio = sse(learned.model.locations()) / sse(&ideal);
     assert!(ratio < 1.01, "{ratio}");
+}
+
+#[test]
+fn the_misfit_of_a_model_is_that_of_its_explanation() {
+    use crate::ask::explain::explain;
+    let rows = around(&CENTERS, [1.0, 0.5], 5_000);
+    for task in [Task::Kmeans, Task::Kmedians, Task::Gmm] {
+        let (operator, moments) = sketched(&rows, 2, task, 4, Feature::Fourier);
+        let params = LearnParams { task, k: Components::Between(3, 5), ..LearnParams::default() };
+        let learned = learn(&operator, &moments, &params).unwrap();
+        let misfit = learned.model.origin.as_ref().unwrap().misfit;
+        assert_eq!(misfit.explained(), Explained::Yes, "{misfit:?}");
+        assert_eq!(misfit, learned.candidates[1].misfit);
+        let read = Model::from_json(&learned.model.to_json()).unwrap();
+        assert_eq!(misfit, explain(&operator, &moments, &read).unwrap().misfit);
+    }
 }
 
 #[test]
@@ -167,7 +182,7 @@ fn a_diagnosis_tells_stuck_from_small_from_good() {
     centers[0] = centers[1].iter().map(|x| x + 0.3).collect();
     let found = diagnose(&operator, &moments, &stuck, None, 1).unwrap();
     assert_eq!(found.verdict, Verdict::DecoderStuck);
-    assert!(found.misfit > 10.0 * found.reference_misfit && found.distance > 1.0, "{found:?}");
+    assert!(found.misfit.value() > 10.0 * found.reference_misfit && found.distance > 1.0, "{found:?}");
 
     let mut spec = operator.spec().clone();
     spec.scale *= 200.0;
@@ -213,7 +228,7 @@ fn a_right_model_leaves_noise_at_every_frequency_and_a_wrong_one_more() {
             let found = explain(&operator, &moments, &model).unwrap();
             let left = mean_square(&found.entries);
             assert!(
-                left > 0.4 && left < 1.35 && (found.misfit - 1.0).abs() < 0.35,
+                left > 0.4 && left < 1.35 && (found.misfit.value() - 1.0).abs() < 0.35,
                 "{feature:?} {task:?}: {left} {found:?}"
             );
             assert!(found.shares.iter().all(|s| (s - 0.25).abs() < 0.02), "{:?}", found.shares);

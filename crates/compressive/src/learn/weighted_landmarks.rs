@@ -15,21 +15,18 @@ use super::refine::Shares;
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};
-use crate::density::noise::expected_cost;
 use crate::density::quadrature::Quadrature;
 use crate::density::quadrature_em::Mixture;
 use crate::error::Result;
 use crate::learn::Decoded;
 use crate::learn::laid::Laid;
-use crate::learn::propose::auto::{AutoFit, AutoParams, auto_near};
-use crate::model::Working;
-use crate::model::{DecodeInfo, Stop};
+use crate::learn::misfit::misfit;
+use crate::learn::propose::auto::{AutoParams, auto_near};
+use crate::model::{DecodeInfo, Explained, Misfit, Stop, Working};
 use crate::sketch::operator::SketchOperator;
 
 /// Sums per parameter below which free atoms are not determined.
 const SUMS_MIN: f64 = 1.2;
-/// Misfit above which atoms do not explain a sketch; right ones were seen to have up to 2.8 where the kernel is narrower than the clusters, wrong ones on real tables 7 and more.
-const UNEXPLAINED: f64 = 4.0;
 /// How far the centres of atoms may be from the best ones of the weighted landmarks, in units of what m/k landmarks of equal weight would give; the weights are uneven.
 const UNEVEN: f64 = 2.0;
 /// The same for the log-likelihood, in units of parameters over m; greedy landmarks, outliers first, lie up to 3 below.
@@ -59,7 +56,7 @@ pub(crate) fn decode(target: &Target, k: usize, seed: u64) -> Option<Decoded> {
             stop: descent.stop.into(),
         }
     };
-    let misfit = info.cost / expected_cost(target, &family, &fit);
+    let misfit = misfit(target, &family, &fit, info.cost);
     Some(Decoded { family, fit, info, misfit, chi_square: None })
 }
 
@@ -80,7 +77,8 @@ pub(crate) fn correct(
     let Some(landmarks) = Quadrature::new(target, k, seed) else { return Ok(None) };
     let found = locations(&decoded.family, &decoded.fit);
     let by_chance = 1.0 + UNEVEN * k as f64 / target.size() as f64;
-    if decoded.misfit <= UNEXPLAINED && landmarks.sse_of(&found) <= by_chance * landmarks.sse {
+    let explained = decoded.misfit.explained() == Explained::Yes;
+    if explained && landmarks.sse_of(&found) <= by_chance * landmarks.sse {
         return Ok(None);
     }
     let working = Working::new(&operator.spec().transform)?;
@@ -106,17 +104,19 @@ pub(crate) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Opt
     let Some(fit) = mixture.to_fit(&family) else { return Ok(None) };
     let parameters = (params.k * (1 + family.n_params())) as f64;
     if target.size() as f64 >= SUMS_MIN * parameters {
-        let AutoFit { family, fit, info, misfit, chi_square } = auto_near(target, fit.clone(), params)?;
+        let found = auto_near(target, fit.clone(), params)?;
         let by_chance = UNEVEN_MIXTURE * parameters / target.size() as f64;
-        let (ours, theirs) =
-            (mixture.log_likelihood(&landmarks), Mixture::of_fit(&family, &fit).log_likelihood(&landmarks));
-        if misfit <= UNEXPLAINED && theirs >= ours.map(|l| l - by_chance) {
-            return Ok(Some(Decoded { family, fit, info, misfit, chi_square }));
+        let (ours, theirs) = (
+            mixture.log_likelihood(&landmarks),
+            Mixture::of_fit(&found.family, &found.fit).log_likelihood(&landmarks),
+        );
+        if found.misfit.explained() == Explained::Yes && theirs >= ours.map(|l| l - by_chance) {
+            return Ok(Some(found));
         }
     }
     let cost = Problem::new(target, &family).cost(&fit);
     let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
-    let misfit = cost / expected_cost(target, &family, &fit);
+    let misfit = misfit(target, &family, &fit, cost);
     Ok(Some(Decoded { family, fit, info, misfit, chi_square: None }))
 }
 
@@ -124,8 +124,8 @@ pub(crate) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Opt
 const WORSE: f64 = 1.02;
 
 /// Whether a model is worse than another under a sketch that neither explains, by the weighted landmarks; none for any other sketch, and if the other explains it.
-pub(crate) fn is_worse(target: &Target, ours: &Laid, theirs: &Laid, their_misfit: f64) -> Option<bool> {
-    if target.is_noisy() || their_misfit <= UNEXPLAINED {
+pub(crate) fn is_worse(target: &Target, ours: &Laid, theirs: &Laid, their_misfit: Misfit) -> Option<bool> {
+    if target.is_noisy() || their_misfit.explained() == Explained::Yes {
         return None;
     }
     let (k, d) = (ours.fit.k(), target.dim());

@@ -11,6 +11,7 @@
 mod classify;
 pub(crate) mod generator;
 mod info;
+mod misfit;
 mod predict;
 mod project;
 pub(crate) mod units;
@@ -22,6 +23,8 @@ use crate::error::{Error, Result};
 pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub use generator::{Activation, Generator};
 pub use info::{DecodeInfo, Stop};
+pub(crate) use misfit::Evidence;
+pub use misfit::{Explained, Misfit};
 pub use predict::{Predictor, Scores, Wanted};
 pub use project::Projector;
 pub(crate) use units::{Working, to_working};
@@ -130,8 +133,9 @@ pub struct Origin {
     pub covariance: String,
     /// Seed of the decoder.
     pub seed: u64,
-    /// Mean square residual of a sketch entry relative to its sampling noise: near 1 if the model explains the sketch.
-    pub misfit: f64,
+    /// How well the model explains the sketch.
+    #[serde(flatten)]
+    pub misfit: Misfit,
     /// What the decoder did.
     pub info: DecodeInfo,
 }

@@ -39,6 +39,17 @@ pub enum RowsRef<'a> {
     F64(&'a [f64]),
 }
 
+macro_rules! rows_from {
+    ($($from:ty => $variant:ident),+) => {
+        $(impl<'a> From<&'a $from> for RowsRef<'a> {
+            fn from(rows: &'a $from) -> RowsRef<'a> {
+                RowsRef::$variant(rows)
+            }
+        })+
+    };
+}
+rows_from!([f32] => F32, Vec<f32> => F32, [f64] => F64, Vec<f64> => F64);
+
 impl RowsRef<'_> {
     fn len(&self) -> usize {
         match self {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::sketch::operator::SketchOperator;
+use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
 use crate::sketch::spec::SketchSpec;
 
 /// Exact sums of the features of some rows, under one spec.
@@ -162,6 +162,17 @@ impl Sketch {
     /// Modulus $|z_j|$ of each complex entry of the mean, see [`Feature::modulus`](crate::Feature::modulus).
     pub fn modulus(&self) -> Result<Vec<f64>> {
         Ok(self.spec.feature.modulus(&self.moments()?.mean))
+    }
+}
+
+impl SketchSpec {
+    /// The sketch of some rows, row-major. To sketch more than once, build the operator once and
+    /// [`accumulate`](SketchOperator::accumulate).
+    pub fn sketch<'a>(&self, rows: impl Into<RowsRef<'a>>) -> Result<Sketch> {
+        let operator = self.clone().build()?;
+        let mut sketch = Sketch::empty(&operator);
+        operator.accumulate(rows.into(), None, &mut sketch, &mut Scratch::default())?;
+        Ok(sketch)
     }
 }
 

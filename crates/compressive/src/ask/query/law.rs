@@ -10,7 +10,7 @@ use crate::density::atom::{AtomFamily, Gaussian};
 use crate::density::fit::Fit;
 use crate::error::Result;
 use crate::learn::propose::auto::{AutoParams, auto};
-use crate::model::Working;
+use crate::model::{Explained, Misfit, Working};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::SketchOperator;
 
@@ -30,8 +30,6 @@ const ATOMS_MAX: usize = 32;
 const ENTRIES_PER_PARAMETER: usize = 2;
 /// Searches for each number of atoms.
 const RESTARTS: usize = 2;
-/// Misfit of a mixture that explains the sketch.
-const EXPLAINED: f64 = 1.2;
 /// Draws for a row inside the box.
 const TRIES: usize = 50;
 
@@ -73,7 +71,7 @@ impl<'a> Law<'a> {
         let carried = target.entries() / (ENTRIES_PER_PARAMETER * (1 + 2 * d));
         let most = carried.clamp(1, ATOMS_MAX).min(target.rows as usize).max(1);
         let most = if first.is_none_or(|law| law.explains) { most } else { most.div_ceil(2) };
-        let mut best: Option<(f64, Gaussian, Fit)> = None;
+        let mut best: Option<(Misfit, Gaussian, Fit)> = None;
         let mut k = 1;
         loop {
             let settings = AutoParams {
@@ -84,16 +82,16 @@ impl<'a> Law<'a> {
                 ..AutoParams::default()
             };
             let found = auto(target, &settings)?;
-            if best.as_ref().is_none_or(|(misfit, ..)| found.misfit < *misfit) {
+            if best.as_ref().is_none_or(|(misfit, ..)| found.misfit.value() < misfit.value()) {
                 best = Some((found.misfit, found.family, found.fit));
             }
-            if found.misfit < EXPLAINED || k >= most {
+            if found.misfit.explained() != Explained::No || k >= most {
                 break;
             }
             k = (2 * k).min(most);
         }
         let Some((misfit, family, fit)) = best else { unreachable!("at least one search was made") };
-        let explains = misfit < EXPLAINED;
+        let explains = misfit.explained() != Explained::No;
         Ok(Law { which, explains, ..Law::new(operator, target, &family, &fit, params.seed)? })
     }
 

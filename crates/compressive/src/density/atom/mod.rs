@@ -11,7 +11,7 @@ mod stable;
 
 pub use gaussian::{Gaussian, Shape};
 pub(crate) use gaussian::{Kernel, Spread};
-pub use stable::{ALPHA_MAX, ALPHA_MIN, Stable};
+pub(crate) use stable::Stable;
 
 /// The sketches of k atoms, k rows of m complex numbers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 //! The class means $z_k$ of the features and the class counts $n_k$ are all there is (\[Sch21\] section 6.1). Three rules use the means as they are (see
 //! [`Rule`]); the fourth fits a mixture to each class:
 //!
-//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`learn`]. One component, unless `k` asks for more, with a full covariance if columns, rows and sketch allow.
+//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`mixture`]. One component, unless `k` asks for more, with a full covariance if columns, rows and sketch allow.
 //!    A single component of whitened columns takes its mean from a fit with a known covariance of four times that of all rows, which settles in the middle of the class.
 //! 2. Draw the covariances together: $\Sigma_{kl} \leftarrow (n_{kl} \Sigma_{kl} + \nu \bar\Sigma) / (n_{kl} + \nu)$, $n_{kl} = \alpha_{kl} n_k$: as if $\nu$ rows of a shared shape $\bar\Sigma$ had been
 //!    seen in each component. Small classes so keep a usable shape. See the module `classify/shape.rs`.
@@ -11,18 +11,17 @@
 //!
 //! Private sketches give moments like any other: their counts, noisy as they are, make the priors.
 //!
-//! Cost: that of K calls of [`learn`]; nothing for the other rules.
+//! Cost: that of K calls of [`mixture`]; nothing for the other rules.
 
 mod shape;
 mod validate;
 
-use std::str::FromStr;
-
-use crate::design::{FULL_COLUMNS, Task};
+use crate::design::FULL_COLUMNS;
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
-use crate::learn::{Components, CovarianceKind, LearnParams, learn};
+use crate::learn::{Components, CovarianceKind, MixtureParams, SearchParams, mixture};
 use crate::model::{ClassMixture, Classifier, Content, MODEL_FORMAT, Model, Rule};
+use crate::names::named;
 use crate::sketch::Moments;
 use crate::sketch::feature::Feature;
 use crate::sketch::operator::SketchOperator;
@@ -47,29 +46,14 @@ impl Method {
     pub fn default_for(feature: &Feature) -> Method {
         if feature.image().is_some() { Method::Centred } else { Method::Mixture }
     }
-
-    /// All of them.
-    pub const ALL: [Method; 4] = [Method::Correlation, Method::Nearest, Method::Centred, Method::Mixture];
-
-    /// The stable name used on the command line and in models.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Correlation => "correlation",
-            Method::Nearest => "nearest",
-            Method::Centred => "centred",
-            Method::Mixture => "mixture",
-        }
-    }
 }
 
-impl FromStr for Method {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<Method, String> {
-        let found = Method::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| "the methods are correlation, nearest, centred, mixture".into())
-    }
-}
+named!(Method, "a method", {
+    Correlation => "correlation",
+    Nearest => "nearest",
+    Centred => "centred",
+    Mixture => "mixture",
+});
 
 /// What is known of one class.
 #[derive(Clone, Debug)]
@@ -91,13 +75,13 @@ pub struct ClassifyParams {
     pub uniform: bool,
     /// Components of each class's mixture; by default one.
     pub k: Option<Components>,
-    /// How each mixture is learned; task, k and covariance are set here.
-    pub learn: LearnParams,
+    /// How each mixture is searched.
+    pub search: SearchParams,
 }
 
 impl Default for ClassifyParams {
     fn default() -> ClassifyParams {
-        ClassifyParams { method: Method::Mixture, uniform: false, k: None, learn: LearnParams::default() }
+        ClassifyParams { method: Method::Mixture, uniform: false, k: None, search: SearchParams::default() }
     }
 }
 
@@ -175,12 +159,12 @@ fn mixtures(
     for class in data {
         let full = full(operator, class, k);
         let gmm = |covariance: CovarianceKind| {
-            let params = LearnParams { task: Task::Gmm, k, covariance, ..params.learn.clone() };
-            match learn(operator, &class.moments, &params)?.model.content {
+            let params = MixtureParams { k, covariance, search: params.search.clone() };
+            match mixture(operator, &class.moments, &params)?.model.content {
                 Content::Gmm { weights, means, covariances } => {
                     Ok(ClassMixture { weights, means, covariances })
                 }
-                _ => unreachable!("the task gmm learns mixtures"),
+                _ => unreachable!("a mixture is a mixture"),
             }
         };
         all.push(match &wide {

@@ -1,6 +1,8 @@
 //! Tests of the classifiers.
 
 use super::*;
+use crate::Named;
+use crate::design::Task;
 use crate::design::{DesignParams, Scaling, design};
 use crate::model::Covariances;
 use crate::num::random::{Purpose, Stream};
@@ -35,7 +37,7 @@ fn operator() -> SketchOperator {
 fn every_rule_tells_separate_classes_apart_and_survives_its_json() {
     let operator = operator();
     let data = data(&operator, [600, 300]);
-    for method in Method::ALL {
+    for method in Method::ALL.iter().copied() {
         let model = classify(&operator, &data, &ClassifyParams { method, ..ClassifyParams::default() })
             .expect("learned");
         let Content::Classify(classifier) = &model.content else { panic!("a classifier") };

@@ -4,7 +4,7 @@
 //! $$\min_\theta \sum_j w_j \lvert z_j - \mathbb E_\xi\,\Phi_j(G_\theta(\xi)) \rvert^2,$$
 //! and never sees the data.
 //!
-//! - [`train`] learns a model from a sketch's moments; [`SketchLayer`] is the sketch as a fixed last layer, with its gradient.
+//! - [`train`] learns a model from a sketch's moments.
 //! - [`Generator`](crate::model::Generator) is the network as a model keeps it; [`Generator::sample`](crate::model::Generator::sample) draws rows in the user's units.
 //!
 //! ```no_run
@@ -33,5 +33,4 @@ mod adam;
 mod sketch_layer;
 mod train;
 
-pub use sketch_layer::SketchLayer;
-pub use train::{TrainParams, default_latent, train};
+pub use train::{TrainParams, train};

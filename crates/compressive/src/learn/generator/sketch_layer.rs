@@ -28,7 +28,7 @@ const CHUNK: usize = 128;
 
 /// A sketch to be matched.
 #[derive(Clone, Debug)]
-pub struct SketchLayer {
+pub(super) struct SketchLayer {
     /// Frequencies in turns, d rows of m.
     turns: Vec<f32>,
     /// Dither in turns.
@@ -118,11 +118,6 @@ impl SketchLayer {
     /// Number of real entries 2m of what [`SketchLayer::sums`] fills.
     pub fn len(&self) -> usize {
         self.target.len()
-    }
-
-    /// Whether there are no entries; there always are some.
-    pub fn is_empty(&self) -> bool {
-        self.target.is_empty()
     }
 
     /// Adds the features of rows (n x d, working coordinates) to `sums`: m cosines, m sines. At most a few hundred rows at a call keep the single-precision sums exact to 1e-6.

@@ -18,8 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::generator::latent::{Lattice, MEASURE_STREAMS, normals};
 use crate::model::generator::network::{Activation, Pass, first_weights, n_weights};
 use crate::model::generator::{Generator, WEIGHTS_MAX, WIDTH_MAX};
-use crate::model::{Content, MODEL_FORMAT, Model, Origin};
-use crate::model::{DecodeInfo, Stop};
+use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop};
 use crate::num::parallel::for_each;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -29,7 +28,7 @@ use crate::sketch::operator::SketchOperator;
 pub struct TrainParams {
     /// Widths of the hidden layers; none for an affine map.
     pub layers: Vec<usize>,
-    /// Width p of the latent rows; [`default_latent`] if none is given.
+    /// Width p of the latent rows; d + 3 if none is given, at most 10 but at least d.
     pub latent: Option<usize>,
     /// What follows each hidden layer.
     pub activation: Activation,
@@ -142,7 +141,7 @@ fn finish(
         decoder: "adam".into(),
         covariance: "none".into(),
         seed: params.seed,
-        misfit: loss / noise,
+        misfit: Misfit::unjudged(loss / noise),
         info: DecodeInfo { iterations, evaluations, cost: loss, stop: Stop::IterationLimit },
     };
     let content = Content::Generator(generator);

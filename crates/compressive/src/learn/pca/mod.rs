@@ -3,67 +3,75 @@
 //! The columns' common spread s brings eigenvalues back to the user's units, $\lambda s^2$, and leaves the eigenvectors as they are. Columns with spreads of their own
 //! have components in coordinates $(x - \mu) / s$, and the model says so.
 
-pub mod decode;
+pub(crate) mod decode;
 
-use crate::design::Task;
 use crate::error::{Error, Result};
-use crate::learn::pca::decode::{
-    FactorisedParams, Measurements, NuclearParams, PsdParams, Spectrum, factorised, nuclear, psd,
-};
-use crate::learn::{Candidate, Components, Decoder, LearnParams, Learned};
-use crate::model::{Content, Origin, Working};
+use crate::learn::atoms::{model, origin};
+use crate::learn::pca::decode::{Measurements, Spectrum};
+use crate::learn::propose::{Decoder, Finds};
+use crate::learn::{Candidate, Components, LearnParams, Learned};
+use crate::model::{Content, Misfit, Working};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
-/// Learns principal components.
-pub(super) fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
-    debug_assert_eq!(params.task, Task::Pca);
-    let k = match params.k {
-        Components::Exactly(k) => k,
-        Components::Between(low, high) => {
-            return Err(Error::Task {
+/// Parameters of [`pca`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PcaParams {
+    /// Number of components, at least 1.
+    pub k: usize,
+    /// [`Decoder::Auto`], which is [`Decoder::Factorised`], or another that [finds
+    /// components](Decoder::is_for_components).
+    pub decoder: Decoder,
+    /// Recorded in the model; nothing is random.
+    pub seed: u64,
+}
+
+impl Default for PcaParams {
+    fn default() -> PcaParams {
+        PcaParams { k: 10, decoder: Decoder::Auto, seed: 0 }
+    }
+}
+
+impl PcaParams {
+    pub(super) fn of(params: &LearnParams) -> Result<PcaParams> {
+        match params.k {
+            Components::Exactly(k) => Ok(PcaParams { k, decoder: params.decoder, seed: params.seed }),
+            Components::Between(low, high) => Err(Error::Task {
                 field: "k",
                 problem: format!(
                     "principal components are ordered, so there is nothing to choose between {low} and {high}: ask for {high}, and take as many as their explained variance is worth"
                 ),
-            });
+            }),
         }
+    }
+}
+
+/// Learns principal components.
+pub fn pca(operator: &SketchOperator, moments: &Moments, params: &PcaParams) -> Result<Learned> {
+    let (k, asked) = (params.k, params.decoder);
+    let decoder = if asked == Decoder::Auto { Decoder::Factorised } else { asked };
+    let Finds::Components(decode) = decoder.finds() else {
+        return Err(Error::Task {
+            field: "decoder",
+            problem: format!(
+                "`{asked}` searches for mixtures; principal components are found by factorised, psd and nuclear"
+            ),
+        });
     };
-    let decoder = decoder(params.decoder)?;
     let data = Measurements::new(operator, moments, k)?;
-    let found = match decoder {
-        Decoder::Psd => psd(&data, &PsdParams::new(k)),
-        Decoder::Nuclear => nuclear(&data, &NuclearParams::new(k)),
-        _ => factorised(&data, &FactorisedParams::new(k)),
-    };
+    let found = decode(&data, k);
     // The sampling error of a variance is sqrt(2 / n) of it for Gaussian rows.
-    let misfit = found.residual.powi(2) / (2.0 / moments.rows);
+    let misfit = Misfit::unjudged(found.residual.powi(2) / (2.0 / moments.rows));
     let candidate = Candidate { k, cost: found.info.cost, misfit, chi_square: None, degrees: None };
-    let origin = Origin {
-        decoder: decoder.name().into(),
-        ..super::origin(operator, moments.rows, params, "none", (misfit, &found.info))
-    };
-    let model = super::model(operator, tell(operator, &data, found)?, k, origin);
+    let origin = origin(operator, moments.rows, (decoder, params.seed), "none", (misfit, &found.info));
+    let model = model(operator, content(operator, &data, found)?, k, origin);
     model.validate()?;
     Ok(Learned { model, candidates: vec![candidate] })
 }
 
-fn decoder(asked: Decoder) -> Result<Decoder> {
-    match asked {
-        Decoder::Auto => Ok(Decoder::Factorised),
-        asked if asked.is_for_components() => Ok(asked),
-        asked => Err(Error::Task {
-            field: "decoder",
-            problem: format!(
-                "`{}` searches for mixtures; principal components are found by factorised, psd and nuclear",
-                asked.name()
-            ),
-        }),
-    }
-}
-
 /// The components in the user's units, or in those of the columns' own spreads.
-fn tell(operator: &SketchOperator, data: &Measurements, found: Spectrum) -> Result<Content> {
+fn content(operator: &SketchOperator, data: &Measurements, found: Spectrum) -> Result<Content> {
     let transform = &operator.spec().transform;
     let spread = &transform.spread;
     let common = spread.iter().all(|s| *s == spread[0]);

@@ -1,6 +1,8 @@
 use super::*;
 use crate::Feature;
+use crate::design::Task;
 use crate::design::{DesignParams, Scaling, design};
+use crate::learn::learn;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::RowsRef;
 use crate::testing::{names, sketch_of};

@@ -110,8 +110,6 @@ pub struct PolishInfo {
     pub degrees: f64,
     /// Mean square residual of the last round's start relative to its sampling noise; the part above 1 was added to the diagonal of C.
     pub misfit: f64,
-    /// Groups the entries were split into; 1 means that no covariance was left out.
-    pub groups: usize,
     /// The largest ridge used, relative to the largest eigenvalue of its group.
     pub ridge: f64,
     /// Why the last round stopped.
@@ -120,7 +118,7 @@ pub struct PolishInfo {
 
 impl PolishInfo {
     /// Of a polish that has not begun.
-    fn new(groups: usize, params: &PolishParams) -> PolishInfo {
+    fn new(params: &PolishParams) -> PolishInfo {
         PolishInfo {
             rounds: 0,
             iterations: 0,
@@ -128,7 +126,6 @@ impl PolishInfo {
             chi_square: (f64::NAN, f64::NAN),
             degrees: f64::NAN,
             misfit: f64::NAN,
-            groups,
             ridge: params.ridge,
             stop: StopReason::BadInput,
         }
@@ -180,7 +177,7 @@ pub fn polish(
 ) -> Result<(Fit, PolishInfo)> {
     check(target, family, fit)?;
     let groups = groups(target, params.entries_max);
-    let mut info = PolishInfo::new(groups.len(), params);
+    let mut info = PolishInfo::new(params);
     let mut current = Fit { weights: fit.normalised_weights(), ..fit.clone() };
     for _ in 0..params.rounds.max(1) {
         let Some(mut problem) = weighted(target, family, &groups, &current, params, &mut info) else {

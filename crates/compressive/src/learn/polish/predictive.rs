@@ -48,8 +48,7 @@ pub(crate) fn predictive(target: &Target, family: &Gaussian, fit: &Fit, params: 
 /// Standard errors of weight, location and variances of each atom.
 fn standard_errors(target: &Target, family: &Gaussian, fit: &Fit, params: &PolishParams) -> Option<Vec<f64>> {
     let groups = groups(target, params.entries_max);
-    let mut problem =
-        weighted(target, family, &groups, fit, params, &mut PolishInfo::new(groups.len(), params))?;
+    let mut problem = weighted(target, family, &groups, fit, params, &mut PolishInfo::new(params))?;
     let x = problem.variables.pack(fit);
     let n = x.len();
     let (mut precision, mut gradient) = (vec![0.0; n * n], vec![0.0; n]);

@@ -23,6 +23,7 @@
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};
 use crate::density::target::Target;
+use crate::learn::propose::Published;
 use crate::learn::propose::pursuit::{Pursuit, assemble, cluster_variance};
 use crate::model::DecodeInfo;
 use crate::num::random::{Purpose, Stream};
@@ -31,8 +32,20 @@ use crate::num::solve::golden_section;
 mod pass;
 use pass::Messages;
 
+pub(super) const AMP: Published = Published {
+    centres: Shape::SharedWidth,
+    starts_at_rows: false,
+    needs_phases: true,
+    run: |target, family, wanted| {
+        let defaults = AmpParams::new(wanted.k, wanted.seed);
+        let restarts = wanted.restarts.unwrap_or(defaults.restarts);
+        amp(target, family, &AmpParams { restarts, ..defaults })
+    },
+};
+
 /// Parameters of [`amp`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AmpParams {
     /// Atoms wanted.
     pub k: usize,

@@ -5,7 +5,7 @@
 //! 2. Shapes of the atoms' own, if the sketch has at least twice as many entries as there are parameters: joint descent for k-means, Levenberg-Marquardt for mixtures.
 //! 3. Again from other starting points, two at a time, until the residual is down to what a right model leaves, or the lowest cost was reached twice, or all
 //!    `restarts` are spent; the lowest cost is kept.
-//! 4. For mixtures, the statistically efficient [`polish`](crate::learn::polish).
+//! 4. For mixtures, the statistically efficient polish.
 //! 5. For mixtures of a sketch that is mostly noise, components as wide as their uncertainty (file `polish/predictive.rs`).
 //!
 //! The two runs of a pair go side by side; the result does not depend on the number of threads.
@@ -13,19 +13,21 @@
 
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};
-use crate::density::noise::expected_cost;
 use crate::density::target::Target;
 use crate::error::Result;
+use crate::learn::Decoded;
+use crate::learn::misfit::misfit;
 use crate::learn::polish::{LeastSquaresParams, PolishParams, least_squares, polish, predictive};
-use crate::learn::propose::clompr::{ClomprParams, cl_ompr};
-use crate::learn::propose::greedy::Start;
-use crate::learn::propose::search::{SearchParams, search};
-use crate::learn::propose::split::{SplitParams, split};
-use crate::model::{DecodeInfo, Stop};
+use crate::learn::propose::clompr::cl_ompr;
+use crate::learn::propose::greedy::{GreedyParams, Start};
+use crate::learn::propose::search::search;
+use crate::learn::propose::shift;
+use crate::learn::propose::split::{self, split};
+use crate::model::{DecodeInfo, Explained, Stop};
 
 /// Parameters of [`auto`].
 #[derive(Clone, Debug)]
-pub struct AutoParams {
+pub(crate) struct AutoParams {
     /// Atoms wanted, at least 1.
     pub k: usize,
     /// Shape of the atoms in the end.
@@ -46,27 +48,10 @@ impl Default for AutoParams {
     }
 }
 
-/// What [`auto`] found: the atoms of `family`, and what it took.
-#[derive(Clone, Debug)]
-pub struct AutoFit {
-    /// The family of the last step.
-    pub family: Gaussian,
-    /// The mixture, in working coordinates.
-    pub fit: Fit,
-    /// What was done; its cost is the final one.
-    pub info: DecodeInfo,
-    /// The final cost relative to what a right model leaves: near 1 or below if the model explains the sketch.
-    pub misfit: f64,
-    /// $\chi^2$ of the polished mixture and what it is near if the model is right; only mixtures are polished.
-    pub chi_square: Option<(f64, f64)>,
-}
-
 /// Iterations of the descent of step 2.
 const DESCENT: usize = 1000;
 /// Runs that go side by side.
 const PAIR: usize = 2;
-/// A residual below this times what a right model leaves is the noise.
-const EXPLAINED: f64 = 1.5;
 /// Turns of removing harmonics and fitting, at most.
 const TURNS: usize = 15;
 /// The turn after which a fit that still does not explain the sketch is searched anew.
@@ -77,7 +62,7 @@ const SETTLED: f64 = 1e-3;
 const SAME: f64 = 1e-3;
 
 /// Decodes a sketch into k Gaussian atoms; for k-means the answer is their locations.
-pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
+pub(crate) fn auto(target: &Target, params: &AutoParams) -> Result<Decoded> {
     target.check_components(params.k)?;
     let family = family(target, params);
     // Other harmonics of a quantised feature spoil every residual, so the first search need not be thorough: what they hid is searched without them.
@@ -92,7 +77,7 @@ pub fn auto(target: &Target, params: &AutoParams) -> Result<AutoFit> {
 }
 
 /// Steps 2, 4 and 5 from a given fit of the family of `params`.
-pub(crate) fn auto_near(target: &Target, start: Fit, params: &AutoParams) -> Result<AutoFit> {
+pub(crate) fn auto_near(target: &Target, start: Fit, params: &AutoParams) -> Result<Decoded> {
     let family = family(target, params);
     let (fit, info) = settle(target, &family, params, start, params.threads)?;
     finish(target, family, params, fit, info)
@@ -105,7 +90,7 @@ fn finish(
     params: &AutoParams,
     mut fit: Fit,
     mut info: DecodeInfo,
-) -> Result<AutoFit> {
+) -> Result<Decoded> {
     let mut chi_square = None;
     if params.mixture && info.stop != Stop::BadInput {
         // Step 4.
@@ -115,13 +100,13 @@ fn finish(
         info.cost = Problem::new(target, &family).cost(&fit);
         chi_square = Some((report.chi_square.1, report.degrees)).filter(|_| report.rounds > 0);
     }
-    let misfit = info.cost / expected_cost(target, &family, &fit);
+    let misfit = misfit(target, &family, &fit, info.cost);
     if params.mixture && target.is_noisy() {
         // Step 5.
         let settings = PolishParams { threads: params.threads, ..PolishParams::default() };
         fit = predictive(target, &family, &fit, &settings);
     }
-    Ok(AutoFit { family, fit, info, misfit, chi_square })
+    Ok(Decoded { family, fit, info, misfit, chi_square })
 }
 
 /// Steps 1 to 3.
@@ -144,11 +129,8 @@ fn best_of(target: &Target, family: &Gaussian, params: &AutoParams) -> Result<(F
                 best = Some((fit, info));
             }
         }
-        let explained = best
-            .as_ref()
-            .is_some_and(|(fit, info)| info.cost < EXPLAINED * expected_cost(target, family, fit));
-        // Added noise hides the difference between a right fit and a nearly right one, so there more runs decide.
-        let explained = explained && !target.is_noisy();
+        let explained =
+            best.as_ref().is_some_and(|(fit, info)| explained(target, family, fit, info) == Explained::Yes);
         // Two runs of one kind may share a wrong minimum; a mixture first sees runs of the other kind.
         if explained || (reached >= 2 && (!params.mixture || first >= PAIR)) {
             break;
@@ -156,6 +138,11 @@ fn best_of(target: &Target, family: &Gaussian, params: &AutoParams) -> Result<(F
     }
     let (fit, info) = best.unwrap_or_else(|| (Fit::default(), DecodeInfo::nothing()));
     Ok((fit, DecodeInfo { iterations, evaluations, ..info }))
+}
+
+/// Whether a fit explains a sketch.
+fn explained(target: &Target, family: &Gaussian, fit: &Fit, info: &DecodeInfo) -> Explained {
+    misfit(target, family, fit, info.cost).explained()
 }
 
 /// Takes the other harmonics of a quantised feature out of the target as the fit predicts them, and fits anew, in turns. None if the feature has no others.
@@ -174,7 +161,7 @@ fn remove_harmonics(
         let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
         (*fit, info.cost) = (next, report.cost);
         info.evaluations += report.evaluations;
-        if turn == SEARCH_AGAIN && info.cost > EXPLAINED * expected_cost(&clean, family, fit) {
+        if turn == SEARCH_AGAIN && explained(&clean, family, fit, info) == Explained::No {
             // Most of the harmonics are gone: a new search sees what they hid.
             let (again, report) = best_of(&clean, family, params)?;
             info.iterations += report.iterations;
@@ -238,13 +225,11 @@ fn run(
     let own_shapes = family.n_params() > family.dim();
     if params.mixture && own_shapes && restart / PAIR == 1 {
         let (fit, info) = if restart == PAIR {
-            cl_ompr(
-                target,
-                family,
-                &ClomprParams { start: Start::Centre, inits: 1, ..ClomprParams::new(params.k, seed) },
-            )
+            let published =
+                GreedyParams { start: Start::Centre, starts: 1, ..GreedyParams::new(params.k, seed) };
+            cl_ompr(target, family, &published)
         } else {
-            split(target, family, &SplitParams::new(params.k, seed))
+            split(target, family, &split::defaults(params.k, seed))
         };
         let (fit, report) = settle(target, family, params, fit, threads)?;
         return Ok((
@@ -253,7 +238,7 @@ fn run(
         ));
     }
     let coarse = target.points.with_covariance(Shape::SharedDiagonal);
-    let (fit, mut info) = search(target, &coarse, &SearchParams::new(params.k, seed));
+    let (fit, mut info) = search(target, &coarse, &shift::defaults(params.k, seed));
     if info.stop == Stop::BadInput || *family.covariance() == Shape::SharedDiagonal {
         return Ok((fit, info));
     }

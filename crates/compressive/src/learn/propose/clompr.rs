@@ -6,74 +6,41 @@
 //!
 //! Cost: $O(m d k T)$ for T steps, that is quadratic in k; nearly all of it in the joint descents of step 5.
 //!
-//! It is a local search: a single start for each atom (the published setting) often ends in a bad optimum, therefore `inits` and `restarts`.
+//! It is a local search: a single start for each atom (the published setting) often ends in a bad optimum, therefore `starts` and `restarts`.
 //! References: \[KBGP18\] section 2.4, \[KTTG17\] section 3.
 
-use crate::density::atom::Gaussian;
+use crate::density::atom::{Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::target::Target;
-use crate::learn::propose::greedy::{GreedyParams, Search, Start, pursue};
+use crate::learn::propose::Published;
+use crate::learn::propose::greedy::{Climb, GreedyParams, pursue};
 use crate::model::DecodeInfo;
 
-/// Parameters of [`cl_ompr`].
-#[derive(Clone, Debug)]
-pub struct ClomprParams {
-    /// Atoms wanted.
-    pub k: usize,
-    /// 2k steps with replacement (`cl-ompr`) instead of k (`cl-omp`). Default true.
-    pub replacement: bool,
-    /// Where the searches of step 1 start. Default [`Start::Range`].
-    pub start: Start,
-    /// Starts for each atom, of which the best is kept. At least 1; default 10, the papers use 1.
-    pub inits: usize,
-    /// Iterations of each search at most. Default 100.
-    pub search: usize,
-    /// Iterations of each joint descent at most (step 5). Default 60.
-    pub descent: usize,
-    /// Iterations of the last joint descent at most. Default 1000.
-    pub last_descent: usize,
-    /// Runs, of which the one with the lowest cost is kept. At least 1; default 1.
-    pub restarts: usize,
-    /// Seed of the starts.
-    pub seed: u64,
-}
+pub(super) const CL_OMP: Published = Published {
+    centres: Shape::Dirac,
+    starts_at_rows: true,
+    needs_phases: false,
+    run: |target, family, wanted| {
+        cl_omp(target, family, &GreedyParams::new(wanted.k, wanted.seed).wanted(wanted))
+    },
+};
 
-impl ClomprParams {
-    /// `cl-ompr` for k atoms with the defaults.
-    pub fn new(k: usize, seed: u64) -> ClomprParams {
-        ClomprParams {
-            k,
-            replacement: true,
-            start: Start::Range,
-            inits: 10,
-            search: 100,
-            descent: 60,
-            last_descent: 1000,
-            restarts: 1,
-            seed,
-        }
-    }
-}
+pub(super) const CL_OMPR: Published = Published {
+    run: |target, family, wanted| {
+        cl_ompr(target, family, &GreedyParams::new(wanted.k, wanted.seed).wanted(wanted))
+    },
+    ..CL_OMP
+};
 
-/// `cl-ompr`, or `cl-omp` without replacement; steps, cost and references: see the module.
+/// `cl-ompr`, 2k steps with replacement; steps, cost and references: see the module.
 ///
-/// Atoms with a variance of their own start at U\[0.5, 1.5\] times the mean cluster variance read off the sketch (\[KBGP18\] section 5.3).
-pub fn cl_ompr(target: &Target, family: &Gaussian, params: &ClomprParams) -> (Fit, DecodeInfo) {
-    let greedy = GreedyParams {
-        k: params.k,
-        replacement: params.replacement,
-        search: Search::Ascent(params.start.clone()),
-        starts: params.inits,
-        sweeps: params.search,
-        descent: params.descent,
-        last_descent: params.last_descent,
-        restarts: params.restarts,
-        seed: params.seed,
-    };
-    pursue(target, family, &greedy)
+/// Atoms with a variance of their own start at U\[0.5, 1.5\] times the mean cluster variance read off the sketch
+/// (\[KBGP18\] section 5.3).
+pub fn cl_ompr(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
+    pursue(target, family, params, (2 * params.k, Climb::Ascent))
 }
 
-/// `cl-omp`: k steps without replacement, whatever the parameters say.
-pub fn cl_omp(target: &Target, family: &Gaussian, params: &ClomprParams) -> (Fit, DecodeInfo) {
-    cl_ompr(target, family, &ClomprParams { replacement: false, ..params.clone() })
+/// `cl-omp`, k steps without replacement.
+pub fn cl_omp(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
+    pursue(target, family, params, (params.k, Climb::Ascent))
 }

@@ -14,16 +14,25 @@
 //! Cost: `population` times `generations` evaluations of k m d + k^2 m; orders of magnitude slower than the other decoders. What it is good for: telling
 //! whether another decoder failed, by finding a lower cost.
 
-use crate::density::atom::{AtomFamily, Gaussian, ParamBounds};
+use crate::density::atom::{AtomFamily, Gaussian, ParamBounds, Shape};
 use crate::density::fit::Fit;
 use crate::density::target::Target;
+use crate::learn::propose::Published;
 use crate::learn::propose::pursuit::{Pursuit, cluster_variance, kernel_variance, uniform_point};
 use crate::model::DecodeInfo;
 use crate::num::math::exp;
 use crate::num::random::{Purpose, Stream, roulette};
 
+pub(super) const GENETIC: Published = Published {
+    centres: Shape::Dirac,
+    starts_at_rows: false,
+    needs_phases: false,
+    run: |target, family, wanted| genetic(target, family, &GeneticParams::new(wanted.k, wanted.seed)),
+};
+
 /// Parameters of [`genetic`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GeneticParams {
     /// Atoms wanted.
     pub k: usize,

@@ -1,4 +1,4 @@
-//! Greedy matching pursuit with replacement, the frame of [`cl_ompr`](super::clompr::cl_ompr) and [`shift`](super::shift::shift).
+//! Greedy matching pursuit with replacement, the frame of [`cl_ompr`](super::clompr::cl_ompr) and `shift`.
 //!
 //! Steps, numbered as in \[KBGP18\] algorithm 1 (and \[KTTG17\] algorithm 1), repeated k times, or 2k times with replacement:
 //!
@@ -13,13 +13,15 @@
 use crate::density::atom::{AtomFamily, Gaussian};
 use crate::density::fit::Fit;
 use crate::density::target::Target;
+use crate::learn::propose::Wanted;
 use crate::learn::propose::pursuit::{Pursuit, cluster_variance, uniform_point};
 use crate::learn::propose::shift::Correlation;
 use crate::model::DecodeInfo;
 use crate::num::linear::dot;
 use crate::num::random::{Purpose, Stream, roulette};
+use crate::sketch::spec::Transform;
 
-/// Where a search starts. Points are rows of d working coordinates; without any, `Sample` and `PlusPlus` start as `Range` does.
+/// Where a search starts. Points are rows of d coordinates, working ones for the decoders themselves; without any, `Sample` and `PlusPlus` start as `Range` does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Start {
     /// Uniform in the data box, the only choice that needs nothing but the sketch (\[KTTG17\]).
@@ -35,6 +37,17 @@ pub enum Start {
 }
 
 impl Start {
+    /// The same with rows in working coordinates, from rows in the user's units.
+    pub(crate) fn in_working(&self, transform: &Transform) -> Start {
+        let dim = transform.centre.len();
+        let working = |rows: &[f64]| rows.chunks_exact(dim).flat_map(|row| transform.apply(row)).collect();
+        match self {
+            Start::Sample(rows) => Start::Sample(working(rows)),
+            Start::PlusPlus(rows) => Start::PlusPlus(working(rows)),
+            start => start.clone(),
+        }
+    }
+
     /// A starting location, given the atoms found so far (rows of `p` parameters).
     pub(super) fn draw(&self, target: &Target, atoms: &[f64], p: usize, stream: &mut Stream) -> Vec<f64> {
         let dim = target.dim();
@@ -59,67 +72,74 @@ impl Start {
 }
 
 /// How step 1 climbs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Search {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Climb {
     /// Gradient ascent with a bounded quasi-Newton method over all parameters of an atom.
-    Ascent(Start),
+    Ascent,
     /// Mean shift of the location, see [`shift`](super::shift).
     Shift,
 }
 
-/// Parameters of [`greedy`].
+/// Parameters of the decoders that add atoms where the residual is largest: `cl-omp`, `cl-ompr`, `iht`, `shift`,
+/// `split` and the search of `auto`. Their modules have a function `defaults` where theirs differ from
+/// [`new`](GreedyParams::new).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GreedyParams {
     /// Atoms wanted.
     pub k: usize,
-    /// 2k steps with replacement instead of k.
-    pub replacement: bool,
-    /// How an atom is searched.
-    pub search: Search,
-    /// Starting points of each search.
+    /// Where searches by ascent start.
+    pub start: Start,
+    /// Starts of the search for each atom, of which the best is kept. At least 1.
     pub starts: usize,
-    /// Mean-shift sweeps, or ascent iterations, of each search.
+    /// Iterations of an ascent, or mean-shift sweeps, at most.
     pub sweeps: usize,
-    /// Iterations of each joint descent.
+    /// Iterations of each joint descent at most (step 5).
     pub descent: usize,
-    /// Iterations of the last joint descent.
+    /// Iterations of the last joint descent at most.
     pub last_descent: usize,
-    /// Runs with other starting points, of which the one with the lowest cost is kept.
+    /// Runs, of which the one with the lowest cost is kept. At least 1.
     pub restarts: usize,
-    /// Seed of the starting points.
+    /// Seed of the starts.
     pub seed: u64,
 }
 
 impl GreedyParams {
-    /// Mean-shift search with replacement, for k atoms.
-    pub fn shift(k: usize, seed: u64) -> GreedyParams {
+    /// Those of `cl-omp` and `cl-ompr` for k atoms: 10 starts (the papers use 1) of 100 iterations, descents of 60 and
+    /// 1000, one run.
+    pub fn new(k: usize, seed: u64) -> GreedyParams {
         GreedyParams {
             k,
-            replacement: true,
-            search: Search::Shift,
-            starts: 30,
-            sweeps: 40,
+            start: Start::Range,
+            starts: 10,
+            sweeps: 100,
             descent: 60,
             last_descent: 1000,
             restarts: 1,
             seed,
         }
     }
+
+    /// Those of a decoder for what is wanted of it.
+    pub(super) fn wanted(self, wanted: &Wanted<'_>) -> GreedyParams {
+        let restarts = wanted.restarts.unwrap_or(self.restarts);
+        GreedyParams { start: wanted.start.clone(), restarts, ..self }
+    }
 }
 
-/// Runs the greedy frame; `family` decides what the atoms are.
-pub fn greedy(target: &Target, family: &Gaussian, params: &GreedyParams) -> Fit {
-    pursue(target, family, params).0
-}
-
-/// The greedy frame with its report.
-pub(super) fn pursue(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
+/// The greedy frame with `steps` steps of k atoms; `family` decides what the atoms are.
+pub(super) fn pursue(
+    target: &Target,
+    family: &Gaussian,
+    params: &GreedyParams,
+    (steps, climb): (usize, Climb),
+) -> (Fit, DecodeInfo) {
     let mut pursuit = Pursuit::new(target, family);
     // Only atoms with a shape of their own start from the estimated variance.
     let variance = if family.n_params() > family.dim() { cluster_variance(target) } else { 0.0 };
     for restart in 0..params.restarts.max(1) {
         let mut stream = Stream::new(params.seed, Purpose::Decode, restart as u64);
-        if let Some(fit) = run(&mut pursuit, params, variance, &mut stream) {
+        if let Some(fit) = run(&mut pursuit, params, (steps, climb), variance, &mut stream) {
             pursuit.offer(fit, params.last_descent);
         }
     }
@@ -127,15 +147,20 @@ pub(super) fn pursue(target: &Target, family: &Gaussian, params: &GreedyParams) 
 }
 
 /// One run, without the last descent.
-fn run(pursuit: &mut Pursuit<'_>, params: &GreedyParams, variance: f64, stream: &mut Stream) -> Option<Fit> {
+fn run(
+    pursuit: &mut Pursuit<'_>,
+    params: &GreedyParams,
+    (steps, climb): (usize, Climb),
+    variance: f64,
+    stream: &mut Stream,
+) -> Option<Fit> {
     let mut fit = pursuit.empty();
     let (mut re, mut im) = (pursuit.target.re.clone(), pursuit.target.im.clone());
     let mut best: Option<(f64, Fit)> = None;
-    let steps = if params.replacement { 2 * params.k } else { params.k };
     for step in 0..steps {
         pursuit.iterations += 1;
         // Steps 1 and 2.
-        let atom = search(pursuit, (&re, &im), &fit, variance, params, stream);
+        let atom = search(pursuit, (&re, &im), &fit, (climb, variance), params, stream);
         fit.atoms.extend(atom);
         fit.weights.push(0.0);
         // Step 3.
@@ -158,13 +183,13 @@ fn search(
     pursuit: &mut Pursuit<'_>,
     residual: (&[f64], &[f64]),
     fit: &Fit,
-    variance: f64,
+    (climb, variance): (Climb, f64),
     params: &GreedyParams,
     stream: &mut Stream,
 ) -> Vec<f64> {
     let (target, family) = (pursuit.target, pursuit.family);
-    match &params.search {
-        Search::Shift => {
+    match climb {
+        Climb::Shift => {
             let shared = fit.shared.len();
             let width = if shared > 0 { fit.shared.iter().sum::<f64>() / shared as f64 } else { variance };
             let correlation = Correlation::new(target, residual, width);
@@ -172,10 +197,10 @@ fn search(
             pursuit.evaluations += evaluations;
             family.init(&location, width)
         }
-        Search::Ascent(start) => {
+        Climb::Ascent => {
             let mut best: Option<(f64, Vec<f64>)> = None;
             for _ in 0..params.starts.max(1) {
-                let location = start.draw(target, &fit.atoms, family.n_params(), stream);
+                let location = params.start.draw(target, &fit.atoms, family.n_params(), stream);
                 let mut atom = family.init(&location, (0.5 + stream.uniform()) * variance);
                 let value = pursuit.climb(residual, &fit.shared, &mut atom, params.sweeps);
                 if best.as_ref().is_none_or(|(v, _)| value > *v) {

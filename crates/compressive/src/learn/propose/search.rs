@@ -1,6 +1,6 @@
 //! The search of `auto`: greedy pursuit that adds several atoms at a time, prunes by what each is worth, and stops when it is done.
 //!
-//! A round, until the residual is down to what a right model leaves or `patience` rounds in a row gained nothing:
+//! A round, until the residual is down to what a right model leaves or [`PATIENCE`] rounds in a row gained nothing:
 //!
 //! 1. mean-shift search ([`shift`](super::shift)) of the residual's correlation; the highest distinct maxima become atoms: half of those missing to k and a fifth
 //!    more. For many atoms the first maxima are mostly ripple, and it is the joint descent that brings them to clusters, whether they come one by one or together;
@@ -13,46 +13,21 @@
 
 use crate::density::atom::Gaussian;
 use crate::density::fit::Fit;
-use crate::density::noise::expected_cost;
 use crate::density::target::Target;
+use crate::learn::misfit::misfit;
+use crate::learn::propose::greedy::GreedyParams;
 use crate::learn::propose::pursuit::Pursuit;
 use crate::learn::propose::shift::Correlation;
-use crate::model::DecodeInfo;
+use crate::model::{DecodeInfo, Explained};
 use crate::num::random::{Purpose, Stream};
 
-/// Parameters of [`search`].
-#[derive(Clone, Debug)]
-pub(super) struct SearchParams {
-    /// Atoms wanted.
-    pub k: usize,
-    /// Starting points of each round, at least.
-    pub starts: usize,
-    /// Mean-shift sweeps of each round.
-    pub sweeps: usize,
-    /// Iterations of each joint descent.
-    pub descent: usize,
-    /// Iterations of the last joint descent.
-    pub last_descent: usize,
-    /// Rounds without gain after which it ends.
-    pub patience: usize,
-    /// Seed of the starting points.
-    pub seed: u64,
-}
-
-impl SearchParams {
-    /// The defaults for k atoms.
-    pub fn new(k: usize, seed: u64) -> SearchParams {
-        SearchParams { k, starts: 30, sweeps: 40, descent: 60, last_descent: 1000, patience: 3, seed }
-    }
-}
-
-/// Residual energy, relative to what a right model leaves, below which nothing is to be found.
-const EXPLAINED: f64 = 1.3;
+/// Rounds without gain after which it ends.
+const PATIENCE: usize = 3;
 /// A round has gained if it lowered the cost by this part.
 const GAIN: f64 = 1e-2;
 
-/// Searches k atoms of a family without shapes of their own.
-pub(super) fn search(target: &Target, family: &Gaussian, params: &SearchParams) -> (Fit, DecodeInfo) {
+/// Searches k atoms of a family without shapes of their own, once; each round has at least `starts` starting points.
+pub(super) fn search(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
     let mut pursuit = Pursuit::new(target, family);
     let mut stream = Stream::new(params.seed, Purpose::Decode, 0);
     let mut fit = pursuit.empty();
@@ -79,7 +54,8 @@ pub(super) fn search(target: &Target, family: &Gaussian, params: &SearchParams) 
         } else if let Some((_, kept)) = &best {
             fit = kept.clone();
         }
-        if cost < EXPLAINED * expected_cost(target, family, &fit) || misses >= params.patience {
+        let explained = misfit(target, family, &fit, cost).explained() != Explained::No;
+        if explained || misses >= PATIENCE {
             break;
         }
     }
@@ -90,7 +66,7 @@ pub(super) fn search(target: &Target, family: &Gaussian, params: &SearchParams) 
 }
 
 /// Adds up to `wanted` atoms where the residual correlates most.
-fn add(pursuit: &mut Pursuit<'_>, fit: &mut Fit, wanted: usize, params: &SearchParams, stream: &mut Stream) {
+fn add(pursuit: &mut Pursuit<'_>, fit: &mut Fit, wanted: usize, params: &GreedyParams, stream: &mut Stream) {
     let (re, im) = pursuit.residual(fit);
     let width = fit.shared.iter().sum::<f64>() / fit.shared.len().max(1) as f64;
     let correlation = Correlation::new(pursuit.target, (&re, &im), width);

@@ -15,49 +15,28 @@
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::target::Target;
-use crate::learn::propose::greedy::{GreedyParams, pursue};
+use crate::learn::propose::Published;
+use crate::learn::propose::greedy::{Climb, GreedyParams, pursue};
 use crate::learn::propose::pursuit::{kernel_variance, uniform_point};
 use crate::model::DecodeInfo;
 use crate::num::linear::dot;
 use crate::num::random::Stream;
 
-/// Parameters of [`shift`].
-#[derive(Clone, Debug)]
-pub struct ShiftParams {
-    /// Atoms wanted.
-    pub k: usize,
-    /// Starting points of each search. At least 1; default 30.
-    pub starts: usize,
-    /// Mean-shift sweeps of each search at most. Default 40.
-    pub sweeps: usize,
-    /// Iterations of each joint descent. Default 60.
-    pub descent: usize,
-    /// Iterations of the last joint descent. Default 1000.
-    pub last_descent: usize,
-    /// Runs, of which the one with the lowest cost is kept. At least 1; default 1.
-    pub restarts: usize,
-    /// Seed of the starting points.
-    pub seed: u64,
-}
+pub(super) const SHIFT: Published = Published {
+    centres: Shape::SharedWidth,
+    starts_at_rows: false,
+    needs_phases: false,
+    run: |target, family, wanted| shift(target, family, &defaults(wanted.k, wanted.seed).wanted(wanted)),
+};
 
-impl ShiftParams {
-    /// The defaults for k atoms.
-    pub fn new(k: usize, seed: u64) -> ShiftParams {
-        ShiftParams { k, starts: 30, sweeps: 40, descent: 60, last_descent: 1000, restarts: 1, seed }
-    }
+/// 30 starts of 40 sweeps.
+pub fn defaults(k: usize, seed: u64) -> GreedyParams {
+    GreedyParams { starts: 30, sweeps: 40, ..GreedyParams::new(k, seed) }
 }
 
 /// Decodes a sketch by greedy mean shift; steps, cost and reference: see the module.
-pub fn shift(target: &Target, family: &Gaussian, params: &ShiftParams) -> (Fit, DecodeInfo) {
-    let greedy = GreedyParams {
-        starts: params.starts,
-        sweeps: params.sweeps,
-        descent: params.descent,
-        last_descent: params.last_descent,
-        restarts: params.restarts,
-        ..GreedyParams::shift(params.k, params.seed)
-    };
-    pursue(target, family, &greedy)
+pub fn shift(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
+    pursue(target, family, params, (2 * params.k, Climb::Shift))
 }
 
 /// The correlation of isotropic atoms of one width with a residual.

@@ -14,40 +14,27 @@
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::target::Target;
-use crate::learn::propose::greedy::Start;
+use crate::learn::propose::Published;
+use crate::learn::propose::greedy::{GreedyParams, Start};
 use crate::learn::propose::pursuit::{Pursuit, assemble, cluster_variance};
 use crate::model::DecodeInfo;
 use crate::num::linear::dot;
 use crate::num::random::{Purpose, Stream};
 
-/// Parameters of [`split`].
-#[derive(Clone, Debug)]
-pub struct SplitParams {
-    /// Atoms wanted, not only powers of two.
-    pub k: usize,
-    /// Starts of the search of the first atom. At least 1; default 1, as published.
-    pub inits: usize,
-    /// Iterations of that search at most. Default 100.
-    pub search: usize,
-    /// Iterations of the joint descent after each split at most. Default 100.
-    pub descent: usize,
-    /// Iterations of the last joint descent at most. Default 600.
-    pub last_descent: usize,
-    /// Runs, of which the one with the lowest cost is kept. At least 1; default 1.
-    pub restarts: usize,
-    /// Seed of the starts.
-    pub seed: u64,
-}
+pub(super) const SPLIT: Published = Published {
+    centres: Shape::Dirac,
+    starts_at_rows: false,
+    needs_phases: false,
+    run: |target, family, wanted| split(target, family, &defaults(wanted.k, wanted.seed).wanted(wanted)),
+};
 
-impl SplitParams {
-    /// The defaults for k atoms.
-    pub fn new(k: usize, seed: u64) -> SplitParams {
-        SplitParams { k, inits: 1, search: 100, descent: 100, last_descent: 600, restarts: 1, seed }
-    }
+/// One start for the first atom, as published; descents of 100 and 600 iterations. Any k, not only powers of two.
+pub fn defaults(k: usize, seed: u64) -> GreedyParams {
+    GreedyParams { starts: 1, descent: 100, last_descent: 600, ..GreedyParams::new(k, seed) }
 }
 
 /// Decodes a sketch by hierarchical splitting; steps, cost and reference: see the module.
-pub fn split(target: &Target, family: &Gaussian, params: &SplitParams) -> (Fit, DecodeInfo) {
+pub fn split(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
     let diagonal = target.points.with_covariance(Shape::Diagonal);
     let own_shape = family.n_params() > family.dim();
     let working = if own_shape { family } else { &diagonal };
@@ -69,13 +56,13 @@ pub fn split(target: &Target, family: &Gaussian, params: &SplitParams) -> (Fit, 
 }
 
 /// One run, without the last descent.
-fn run(pursuit: &mut Pursuit<'_>, params: &SplitParams, variance: f64, stream: &mut Stream) -> Fit {
+fn run(pursuit: &mut Pursuit<'_>, params: &GreedyParams, variance: f64, stream: &mut Stream) -> Fit {
     let (target, family) = (pursuit.target, pursuit.family);
     let mut best = (f64::NEG_INFINITY, Vec::new());
-    for _ in 0..params.inits.max(1) {
+    for _ in 0..params.starts.max(1) {
         let location = Start::Range.draw(target, &[], family.n_params(), stream);
         let mut atom = family.init(&location, (0.5 + stream.uniform()) * variance);
-        let value = pursuit.climb((&target.re, &target.im), &[], &mut atom, params.search);
+        let value = pursuit.climb((&target.re, &target.im), &[], &mut atom, params.sweeps);
         if best.1.is_empty() || value > best.0 {
             best = (value, atom);
         }

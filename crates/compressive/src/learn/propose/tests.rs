@@ -2,13 +2,13 @@
 
 use super::amp::{AmpParams, amp};
 use super::ascent::Ascent;
-use super::clompr::{ClomprParams, cl_omp, cl_ompr};
+use super::clompr::{cl_omp, cl_ompr};
 use super::genetic::{GeneticParams, genetic};
-use super::greedy::Start;
-use super::iht::{IhtParams, iht};
+use super::greedy::{GreedyParams, Start};
+use super::iht::iht;
 use super::pursuit::cluster_variance;
-use super::shift::{ShiftParams, shift};
-use super::split::{SplitParams, split};
+use super::shift::{self, shift};
+use super::split::{self, split};
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::{Fit, Target};
 use crate::model::{DecodeInfo, Stop};
@@ -87,18 +87,18 @@ fn decoders(k: usize) -> Vec<(&'static str, Decoder)> {
     vec![
         (
             "cl-omp",
-            Box::new(move |t, f, s| cl_omp(t, f, &ClomprParams { restarts: 10, ..ClomprParams::new(k, s) })),
+            Box::new(move |t, f, s| cl_omp(t, f, &GreedyParams { restarts: 10, ..GreedyParams::new(k, s) })),
         ),
         (
             "cl-ompr",
-            Box::new(move |t, f, s| cl_ompr(t, f, &ClomprParams { restarts: 3, ..ClomprParams::new(k, s) })),
+            Box::new(move |t, f, s| cl_ompr(t, f, &GreedyParams { restarts: 3, ..GreedyParams::new(k, s) })),
         ),
-        ("shift", Box::new(move |t, f, s| shift(t, f, &ShiftParams::new(k, s)))),
+        ("shift", Box::new(move |t, f, s| shift(t, f, &shift::defaults(k, s)))),
         (
             "split",
-            Box::new(move |t, f, s| split(t, f, &SplitParams { restarts: 10, ..SplitParams::new(k, s) })),
+            Box::new(move |t, f, s| split(t, f, &GreedyParams { restarts: 10, ..split::defaults(k, s) })),
         ),
-        ("iht", Box::new(move |t, f, s| iht(t, f, &IhtParams { restarts: 3, ..IhtParams::new(k, s) }))),
+        ("iht", Box::new(move |t, f, s| iht(t, f, &GreedyParams { restarts: 3, ..GreedyParams::new(k, s) }))),
         ("genetic", Box::new(move |t, f, s| genetic(t, f, &GeneticParams::new(k, s)))),
         ("amp", Box::new(move |t, f, s| amp(t, f, &AmpParams::new(k, s)))),
     ]
@@ -137,7 +137,7 @@ fn cl_ompr_finds_the_means_and_variances_of_a_planted_diagonal_mixture() {
     for seed in 1..4 {
         let (target, truth) = planted(4, 3, 0.7, true, seed);
         let family = target.points.with_covariance(Shape::Diagonal);
-        let (fit, info) = cl_ompr(&target, &family, &ClomprParams::new(4, 1));
+        let (fit, info) = cl_ompr(&target, &family, &GreedyParams::new(4, 1));
         let miss = miss(&truth, &fit, 6);
         assert!(miss < 1e-4, "draw {seed}: {miss} {info:?}");
         let (mut found, mut planted) = (fit.weights.clone(), truth.weights);
@@ -153,7 +153,7 @@ fn cl_ompr_with_points_is_compressive_k_means() {
     let (target, truth) = planted(4, 3, 0.0, true, 1);
     let rows: Vec<f64> = truth.atoms.chunks_exact(6).flat_map(|a| a[..3].iter().map(|x| x + 0.5)).collect();
     for start in [Start::Range, Start::Sample(rows.clone()), Start::PlusPlus(rows)] {
-        let params = ClomprParams { start: start.clone(), ..ClomprParams::new(4, 2) };
+        let params = GreedyParams { start: start.clone(), ..GreedyParams::new(4, 2) };
         let (fit, info) = cl_ompr(&target, &target.points, &params);
         let miss = miss(&truth, &fit, 3);
         assert!(miss < 2.0, "{start:?}: {miss} {info:?}");
@@ -166,7 +166,7 @@ fn splitting_finds_mixtures_whatever_their_size() {
         let spread = if shape == Shape::Width { 0.0 } else { 0.5 };
         let (target, truth) = planted_at(1.5, k, 6, spread, true, 1);
         let family = target.points.with_covariance(shape.clone());
-        let (fit, info) = split(&target, &family, &SplitParams { restarts: 3, ..SplitParams::new(k, 1) });
+        let (fit, info) = split(&target, &family, &GreedyParams { restarts: 3, ..split::defaults(k, 1) });
         let miss = miss(&truth, &fit, 6);
         let relative = (info.cost / target.energy()).sqrt();
         assert_eq!(fit.k(), k);

@@ -43,7 +43,7 @@ impl FactorisedParams {
 const CARRIED: f64 = 0.7;
 
 /// A fit without spare components whose residual is this many times the added noise leaves something out that they can take up; below it they would fit the noise.
-const UNEXPLAINED: f64 = 1.5;
+const LEFT_OUT: f64 = 1.5;
 
 /// Decodes by factorisation.
 pub fn factorised(data: &Measurements, params: &FactorisedParams) -> Spectrum {
@@ -90,7 +90,7 @@ fn spares(data: &Measurements, params: &FactorisedParams, k: usize) -> usize {
         return carried;
     }
     let alone = factorised(data, &FactorisedParams { spare: Some(0), ..params.clone() });
-    if alone.residual > UNEXPLAINED * data.noise_level() { carried } else { 0 }
+    if alone.residual > LEFT_OUT * data.noise_level() { carried } else { 0 }
 }
 
 fn descend(

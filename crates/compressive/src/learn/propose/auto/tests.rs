@@ -26,7 +26,7 @@ fn target(rows: &[f64], dim: usize, k: usize, factor: usize, feature: Feature) -
 }
 
 /// Largest distance of a true centre to the nearest found one, in the units of the clusters' deviation.
-fn worst_centre(found: &AutoFit, transform: &crate::Transform, centres: &[f64]) -> f64 {
+fn worst_centre(found: &Decoded, transform: &crate::Transform, centres: &[f64]) -> f64 {
     let dim = transform.centre.len();
     let distance = |truth: &[f64], atom: &[f64]| {
         let units =

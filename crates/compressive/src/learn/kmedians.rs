@@ -1,4 +1,4 @@
-//! k-medians centres: those of the density that the sketch describes.
+//! k-medians from a sketch: the centres of the density that the sketch describes.
 //!
 //! The means of k fitted Gaussians are its medians only if the clusters are symmetric. As for k-means, but always, a mixture stands for the rows:
 //!
@@ -9,37 +9,55 @@
 //! The objective is that of \[GBKT17\] section 4: $\sum_i \min_l \lVert x_i - c_l\rVert$, with each column divided by its spread in the spec.
 //! Cost: one more decoding, and some runs on the sample.
 
-use super::refine::{self, Shares};
 use crate::density::Target;
 use crate::error::Result;
-use crate::learn::{Decoded, LearnParams};
+use crate::learn::atoms::Found;
+use crate::learn::refine::{self, Shares};
+use crate::learn::{Components, Decoder, Learned, SearchParams};
+use crate::model::Content;
 use crate::num::weiszfeld::medians;
+use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// Rounds of a run at most.
 const ROUNDS: usize = 300;
 
+/// Parameters of [`kmedians`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct KmediansParams {
+    /// Number of clusters, at least 1; 10 by default.
+    pub k: Components,
+    /// How to search.
+    pub search: SearchParams,
+}
+
+/// Learns the centres of k-medians.
+pub fn kmedians(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
+    let target = Target::new(operator, moments)?;
+    let mut found = Found::search(operator, target, params.k, None, &params.search)?;
+    if params.search.decoder == Decoder::Auto
+        && let Some(better) = medians_of(&found)?
+    {
+        found.move_to(better);
+    }
+    let (centers, weights) = (found.locations.clone(), found.weights.clone());
+    found.to_model(Content::Kmedians { centers, weights }, "none")
+}
+
 /// Steps 1 to 3: k centres in the user's units, with their shares; none if a centre got no rows.
-pub(super) fn medians_of(
-    operator: &SketchOperator,
-    target: &Target,
-    decoded: &Decoded,
-    centers: &[Vec<f64>],
-    params: &LearnParams,
-) -> Result<Option<Shares>> {
-    let rich = refine::richer(target, decoded, refine::affordable(target, centers.len()), params)?;
+fn medians_of(found: &Found<'_>) -> Result<Option<Shares>> {
+    let Found { target, decoded, .. } = found;
+    let rich = refine::richer(found, refine::affordable(target, decoded.fit.k()))?;
     let mixture = rich.unwrap_or_else(|| (decoded.family.clone(), decoded.fit.clone()));
-    let run = |rows: &[f64], start| medians(rows, target.dim(), start, ROUNDS);
-    refine::centres_of_sample(operator, &mixture, centers, params, run)
+    refine::centres_of_sample(found, &mixture, |rows, start| medians(rows, target.dim(), start, ROUNDS))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::design::{DesignParams, Task, design};
-    use crate::learn::{Components, learn};
     use crate::num::random::{Purpose, Stream};
-    use crate::testing::sketch_of;
 
     #[test]
     fn skewed_clusters_among_outliers_have_their_medians_found() {
@@ -55,11 +73,8 @@ mod tests {
         }
         let columns = ["x".to_owned(), "y".to_owned()];
         let settings = DesignParams { task: Task::Kmedians, k: 3, ..DesignParams::default() };
-        let operator = design(&rows[..20_000], &columns, &settings).unwrap().build().unwrap();
-        let sketch = sketch_of(&operator, &rows);
-        let params =
-            LearnParams { task: Task::Kmedians, k: Components::Exactly(3), ..LearnParams::default() };
-        let model = learn(&operator, &sketch.moments().unwrap(), &params).unwrap().model;
+        let sketch = design(&rows[..20_000], &columns, &settings).unwrap().sketch(&rows).unwrap();
+        let model = sketch.kmedians(3).unwrap();
         assert_eq!(model.task(), "kmedians");
         let direct = medians(&rows, 2, centres.concat(), 300);
         let found = medians(&rows, 2, model.locations().concat(), 1);

@@ -1,0 +1,289 @@
+//! The search for atoms that k-means, k-medians and mixtures share.
+
+use crate::density::Target;
+use crate::density::atom::{AtomFamily, Gaussian, Shape};
+use crate::density::fit::Fit;
+use crate::error::remedy::{Parameter, Remedy};
+use crate::error::{Error, Result};
+use crate::learn::laid::Laid;
+use crate::learn::misfit::misfit;
+use crate::learn::propose::auto::{AutoParams, auto};
+use crate::learn::propose::greedy::Start;
+use crate::learn::propose::{Decoder, Finds, Published, Wanted};
+use crate::learn::refine::Shares;
+use crate::learn::{Candidate, Components, Learned, choose_k, weighted_landmarks};
+use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Working};
+use crate::num::random::{Purpose, Stream};
+use crate::sketch::operator::SketchOperator;
+
+/// How to search for atoms.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SearchParams {
+    /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
+    pub decoder: Decoder,
+    /// Runs from other starting points, of which the best is kept, at least 1; the decoder's own number if none is given.
+    pub restarts: Option<usize>,
+    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the user's units.
+    pub start: Start,
+    /// Seed of the starting points.
+    pub seed: u64,
+    /// Threads, at least 1; they change the time, never the result.
+    pub threads: usize,
+}
+
+impl Default for SearchParams {
+    fn default() -> SearchParams {
+        SearchParams { decoder: Decoder::Auto, restarts: None, start: Start::Range, seed: 0, threads: 1 }
+    }
+}
+
+/// Atoms of a family, before they are brought to the user's units.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoded {
+    pub family: Gaussian,
+    pub fit: Fit,
+    pub info: DecodeInfo,
+    /// The cost relative to what a right model leaves.
+    pub misfit: Misfit,
+    /// $\chi^2$ of the polish and its expectation, if there was one.
+    pub chi_square: Option<(f64, f64)>,
+}
+
+/// What was found behind a sketch, the heaviest atom first.
+pub(super) struct Found<'a> {
+    pub operator: &'a SketchOperator,
+    pub target: Target,
+    pub params: &'a SearchParams,
+    pub decoded: Decoded,
+    candidates: Vec<Candidate>,
+    /// Share of each atom, and its location in the user's units.
+    pub weights: Vec<f64>,
+    pub locations: Vec<Vec<f64>>,
+    /// The atoms' places in `decoded`.
+    order: Vec<usize>,
+}
+
+impl<'a> Found<'a> {
+    /// Searches atoms of a shape; none for centres, whose shape does not matter.
+    pub fn search(
+        operator: &'a SketchOperator,
+        target: Target,
+        k: Components,
+        shape: Option<&Shape>,
+        params: &'a SearchParams,
+    ) -> Result<Found<'a>> {
+        check_data(&target, k)?;
+        let (mut decoded, candidates) = match k {
+            Components::Exactly(k) => {
+                let decoded = decode(operator, &target, k, shape, params)?;
+                let candidate = Candidate::of(k, &decoded);
+                (decoded, vec![candidate])
+            }
+            Components::Between(low, high) => {
+                choose_k::choose(low, high, &mut |k| decode(operator, &target, k, shape, params))?
+            }
+        };
+        fill_empty(&target, &mut decoded, params.seed);
+        let working = Working::new(&operator.spec().transform)?;
+        let (family, fit) = (&decoded.family, &decoded.fit);
+        let all = fit.normalised_weights();
+        let mut order: Vec<usize> = (0..fit.k()).collect();
+        order.sort_by(|&a, &b| all[b].total_cmp(&all[a]));
+        let location = |&l: &usize| working.location(&fit.atoms[l * family.n_params()..][..family.dim()]);
+        let locations = order.iter().map(location).collect();
+        let weights = order.iter().map(|&l| all[l]).collect();
+        Ok(Found { operator, target, params, decoded, candidates, weights, locations, order })
+    }
+
+    /// Covariance of each atom in working coordinates.
+    pub fn covariances(&self) -> Vec<Vec<f64>> {
+        let (family, fit) = (&self.decoded.family, &self.decoded.fit);
+        let atom = |l: usize| &fit.atoms[l * family.n_params()..(l + 1) * family.n_params()];
+        self.order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect()
+    }
+
+    /// Takes other centres with their shares, the heaviest first.
+    pub fn move_to(&mut self, (centres, shares): Shares) {
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        self.locations = order.iter().map(|&l| centres[l].clone()).collect();
+        self.weights = order.iter().map(|&l| shares[l]).collect();
+    }
+
+    /// The model of a content, with the misfit that it has under the sketch.
+    pub fn to_model(&self, content: Content, covariance: &str) -> Result<Learned> {
+        let (operator, params, info) = (self.operator, self.params, &self.decoded.info);
+        let misfit = self.decoded.misfit;
+        let origin =
+            origin(operator, self.target.rows, (params.decoder, params.seed), covariance, (misfit, info));
+        let mut model = model(operator, content, self.decoded.fit.k(), origin);
+        model.validate()?;
+        let misfit = Laid::new(operator, &self.target, &model)?.misfit();
+        let mut candidates = self.candidates.clone();
+        candidates.iter_mut().filter(|c| c.k == model.k).for_each(|c| c.misfit = misfit);
+        model.origin.iter_mut().for_each(|origin| origin.misfit = misfit);
+        Ok(Learned { model, candidates })
+    }
+}
+
+/// How a model came about.
+pub(super) fn origin(
+    operator: &SketchOperator,
+    rows: f64,
+    (decoder, seed): (Decoder, u64),
+    covariance: &str,
+    (misfit, info): (Misfit, &DecodeInfo),
+) -> Origin {
+    Origin {
+        fingerprint: operator.fingerprint().into(),
+        rows: rows as u64,
+        decoder: decoder.name().into(),
+        covariance: covariance.into(),
+        seed,
+        misfit,
+        info: info.clone(),
+    }
+}
+
+/// What was learned, with the sketch's columns.
+pub(super) fn model(operator: &SketchOperator, content: Content, k: usize, origin: Origin) -> Model {
+    let columns = operator.spec().columns.clone();
+    Model { format: MODEL_FORMAT, content, k, columns, origin: Some(origin) }
+}
+
+/// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is kept.
+fn decode(
+    operator: &SketchOperator,
+    target: &Target,
+    k: usize,
+    shape: Option<&Shape>,
+    params: &SearchParams,
+) -> Result<Decoded> {
+    target.check_components(k)?;
+    let mut best: Option<Decoded> = None;
+    for target in target.boxes() {
+        let found = match params.decoder.finds() {
+            Finds::Anything => automatic(&target, k, shape, params)?,
+            Finds::Atoms(decoder) => published(operator, &target, k, shape, (decoder, params))?,
+            Finds::Components(_) => {
+                let name = params.decoder.name();
+                return Err(Error::Task {
+                    field: "decoder",
+                    problem: format!(
+                        "`{name}` finds principal components; for clusters and mixtures take auto, cl-ompr or \
+                         another of the searches"
+                    ),
+                }
+                .advise(Remedy::set(Parameter::Task, "pca"))
+                .advise(Remedy::set(Parameter::Decoder, "auto")));
+            }
+        };
+        if best.as_ref().is_none_or(|b| found.info.cost < b.info.cost) {
+            best = Some(found);
+        }
+    }
+    let Some(best) = best else { unreachable!("the whole box is one of them") };
+    Ok(best)
+}
+
+/// `auto`, or for kernel values their weighted landmarks.
+fn automatic(target: &Target, k: usize, shape: Option<&Shape>, params: &SearchParams) -> Result<Decoded> {
+    let defaults = AutoParams::default();
+    let settings = AutoParams {
+        k,
+        mixture: shape.is_some(),
+        shape: shape.cloned().unwrap_or(defaults.shape),
+        restarts: params.restarts.unwrap_or(defaults.restarts),
+        threads: params.threads,
+        seed: params.seed,
+    };
+    let from_landmarks = match settings.mixture {
+        true => weighted_landmarks::decode_mixture(target, &settings)?,
+        false => weighted_landmarks::decode(target, k, params.seed),
+    };
+    if let Some(decoded) = from_landmarks {
+        return Ok(decoded);
+    }
+    let decoded = auto(target, &settings)?;
+    // The search for mixtures, whose atoms have shapes of their own from the start, may find what was not found.
+    if !settings.mixture && decoded.misfit.is_lost() {
+        let mixture = auto(target, &AutoParams { mixture: true, ..settings })?;
+        if mixture.info.cost < decoded.info.cost {
+            return Ok(mixture);
+        }
+    }
+    Ok(decoded)
+}
+
+/// A published decoder with its own defaults.
+fn published(
+    operator: &SketchOperator,
+    target: &Target,
+    k: usize,
+    shape: Option<&Shape>,
+    (decoder, params): (Published, &SearchParams),
+) -> Result<Decoded> {
+    if decoder.needs_phases && target.points.kernel().is_some() {
+        let name = params.decoder.name();
+        return Err(Error::Task {
+            field: "decoder",
+            problem: format!(
+                "{name} passes messages about phases, and a sketch of kernel values (nystrom) has none; take auto, cl-ompr or shift"
+            ),
+        });
+    }
+    let family = target.points.with_covariance(shape.cloned().unwrap_or(decoder.centres));
+    let start = params.start.in_working(&operator.spec().transform);
+    let wanted = Wanted { k, restarts: params.restarts, start: &start, seed: params.seed };
+    let (fit, info) = (decoder.run)(target, &family, &wanted);
+    let misfit = misfit(target, &family, &fit, info.cost);
+    Ok(Decoded { family, fit, info, misfit, chi_square: None })
+}
+
+/// Weight of a component, relative to 1/k, below which it is empty.
+const EMPTY: f64 = 1e-6;
+
+/// Replaces each empty atom by a half of the heaviest, moved apart at random within its width: users get the number of components they asked for.
+fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
+    let (family, fit) = (&decoded.family, &mut decoded.fit);
+    let (d, p, k) = (family.dim(), family.n_params(), fit.k());
+    let total: f64 = fit.weights.iter().sum();
+    let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 1);
+    for empty in 0..k {
+        if fit.weights[empty] > EMPTY * total / k as f64 {
+            continue;
+        }
+        let heaviest = (0..k).max_by(|&a, &b| fit.weights[a].total_cmp(&fit.weights[b])).unwrap_or(0);
+        let atom = fit.atoms[heaviest * p..(heaviest + 1) * p].to_vec();
+        let sigma = family.covariance_of(&atom, &fit.shared);
+        fit.atoms[empty * p..(empty + 1) * p].copy_from_slice(&atom);
+        for c in 0..d {
+            let width = sigma[c * d + c].sqrt().max(1e-3 * (target.high[c] - target.low[c]));
+            let step = 0.5 * width * stream.normal();
+            fit.atoms[empty * p + c] += step;
+            fit.atoms[heaviest * p + c] -= step;
+        }
+        fit.weights[heaviest] *= 0.5;
+        fit.weights[empty] = fit.weights[heaviest];
+    }
+}
+
+/// Refuses a sketch whose rows cannot be told apart.
+fn check_data(target: &Target, k: Components) -> Result<()> {
+    let wanted = match k {
+        Components::Exactly(k) => k,
+        Components::Between(low, _) => low,
+    };
+    // The variance of a single row's features.
+    if wanted > 1 && target.noise * target.rows < 1e-6 {
+        return Err(Error::Task {
+            field: "k",
+            problem: format!(
+                "all {} rows of the sketch are equal, so there is one component, not {wanted}",
+                target.rows
+            ),
+        });
+    }
+    Ok(())
+}

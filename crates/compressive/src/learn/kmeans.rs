@@ -1,0 +1,33 @@
+//! k-means from a sketch: the locations of atoms, moved to where the sum of squares is lowest.
+
+use crate::density::Target;
+use crate::error::Result;
+use crate::learn::atoms::Found;
+use crate::learn::refine::refine;
+use crate::learn::{Components, Decoder, Learned, SearchParams};
+use crate::model::Content;
+use crate::sketch::Moments;
+use crate::sketch::operator::SketchOperator;
+
+/// Parameters of [`kmeans`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct KmeansParams {
+    /// Number of clusters, at least 1; 10 by default.
+    pub k: Components,
+    /// How to search.
+    pub search: SearchParams,
+}
+
+/// Learns the centres of k-means.
+pub fn kmeans(operator: &SketchOperator, moments: &Moments, params: &KmeansParams) -> Result<Learned> {
+    let target = Target::new(operator, moments)?;
+    let mut found = Found::search(operator, target, params.k, None, &params.search)?;
+    if params.search.decoder == Decoder::Auto
+        && let Some(better) = refine(&found)?
+    {
+        found.move_to(better);
+    }
+    let (centers, weights) = (found.locations.clone(), found.weights.clone());
+    found.to_model(Content::Kmeans { centers, weights }, "none")
+}
