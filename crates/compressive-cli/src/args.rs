@@ -15,10 +15,10 @@ mod report;
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use compressive::Feature;
+use clap::{ArgAction, Args, Parser, Subcommand};
+use compressive::ImageShape;
 use compressive::design::scale::ScaleRule;
-use compressive::design::{LawChoice, Scaling, Task};
+use compressive::design::{FeatureName, LawChoice, Scaling, Task};
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 #[cfg(feature = "collector")]
@@ -142,7 +142,7 @@ pub struct PurposeArgs {
     /// What will be learned; sets the sketch size [default: kmeans]
     #[arg(long, value_parser = named::<Task>())]
     pub task: Option<Task>,
-    /// Number of clusters or components the sketch should carry [default: 10]
+    /// Number of clusters or components the sketch should carry [default: 10, or 1 a class for classify]
     #[arg(short, value_name = "K")]
     pub k: Option<usize>,
 }
@@ -162,8 +162,8 @@ pub struct RecipeArgs {
     #[arg(long, value_name = "RULE")]
     pub scale: Option<ScaleRule>,
     /// The feature that is summed [default: fourier, or quadratic for pca]
-    #[arg(long, value_enum)]
-    pub feature: Option<FeatureArg>,
+    #[arg(long, value_parser = named::<FeatureName>())]
+    pub feature: Option<FeatureName>,
     /// Complex directions, for the feature quadratic
     #[arg(long)]
     pub complex: bool,
@@ -172,7 +172,7 @@ pub struct RecipeArgs {
     pub table: Option<PathBuf>,
     /// Shape of the images, for --feature conv: the columns are pixels in the order row, column, channel
     #[arg(long, value_name = "HxW[xC]", value_parser = classify::parse_image)]
-    pub image: Option<Feature>,
+    pub image: Option<ImageShape>,
     /// Add a random phase to each frequency [default: yes for one-bit, sawtooth, cosine and periodic]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub dither: Option<bool>,
@@ -346,26 +346,6 @@ pub struct CompletionArgs {
     /// The shell
     #[arg(value_enum, action = ArgAction::Set)]
     pub shell: clap_complete::Shell,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub enum FeatureArg {
-    /// Cosine and sine: the most accurate
-    Fourier,
-    /// Their signs: two bits a reading
-    OneBit,
-    /// The phase itself, wrapped
-    Sawtooth,
-    /// The cosine alone
-    Cosine,
-    /// Any periodic function, given by --table
-    Periodic,
-    /// Squares of projections, for principal components
-    Quadratic,
-    /// Kernel values at landmarks, which are rows of the data
-    Nystrom,
-    /// Waves of random convolutional activations, to classify images; needs --image
-    Conv,
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {

@@ -165,6 +165,17 @@ pub enum Error {
         /// Missing and additional columns.
         difference: String,
     },
+    /// The columns asked for are not those of the recipe given.
+    #[error("the columns {asked} are not those of the spec ({spec})")]
+    OtherColumns {
+        /// The columns asked for.
+        asked: String,
+        /// The columns of the recipe.
+        spec: String,
+    },
+    /// A private look at rows that are needed a second time, and can be read once.
+    #[error("a private look and a sketch read all rows twice, and a stream can be read once")]
+    ReadOnce,
     /// A value that cannot be summed: NaN, infinity, null, empty, text.
     #[error("{path}, row {row}{}, column {column:?}: {text} is not a finite number", at_line(*line))]
     BadValue {
@@ -388,6 +399,11 @@ impl Error {
                 say("check the columns"),
                 Remedy::say("give a ready spec", Remedy::set(Parameter::Spec, "FILE")),
             ],
+            Error::OtherColumns { .. } => vec![Remedy::Drop(Parameter::Columns)],
+            Error::ReadOnce => {
+                let blind = Remedy::set(Parameter::Private, 0);
+                vec![say("save it to a file"), Remedy::say("do not look at the rows", blind)]
+            }
             _ => return self,
         };
         Error::Advised { error: Box::new(self), remedies }

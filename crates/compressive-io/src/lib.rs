@@ -7,6 +7,7 @@
 //!
 //! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and samples it.
 //! Bad values never reach a sketch: they are errors that name file, row and column, or are left out and counted.
+//! [`Job`] is the way from inputs to a recipe, the same for the program, Python and `push`.
 //! [`pass_in_order`] is the same pass for results that follow the rows' order, such as predictions; [`TableWriter`] writes them.
 //! [`OsEntropy`] is the randomness that private releases need.
 //! [`write_atomic`] and [`AtomicFile`] write results so that an interrupted run leaves no half-written file.
@@ -31,6 +32,7 @@ mod format;
 mod guard;
 mod inputs;
 mod ipc;
+mod job;
 mod npy;
 mod open;
 mod options;
@@ -51,6 +53,7 @@ pub use error::{Error, Result};
 pub use feed::Progress;
 pub use guard::hide_decoder_panics;
 pub use ipc::has_compressed_buffers;
+pub use job::{Job, Readable, Recipe};
 pub use options::ReadOptions;
 pub use ordered::{Ready, pass_in_order};
 pub use pilot::Pilot;

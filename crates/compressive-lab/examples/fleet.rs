@@ -10,7 +10,7 @@
 //!
 //! `cargo run --release -p compressive-lab --example fleet`
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::{Feature, RowsRef, Scratch, Sketch};
 use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
@@ -43,8 +43,7 @@ struct Outcome {
 fn run(sensors: usize, readings: usize) -> Result<Outcome, Error> {
     let fleet = Fleet::simulate(sensors, readings, &mut Rng::new(1));
     // Step 1.
-    let settings =
-        DesignParams { task: Task::Kmeans, k: REGIMES, feature: Feature::OneBit, ..DesignParams::default() };
+    let settings = Request::new(Task::Kmeans, REGIMES).feature(Feature::OneBit);
     let operator = fleet.recipe(&settings)?.build()?;
     // Steps 2 and 3.
     let (server, bytes) = fleet.collect(&operator)?;

@@ -10,7 +10,7 @@
 //!
 //! `cargo run --release -p compressive-lab --example sounds`
 
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::{Feature, RowsRef, Scratch, Sketch};
@@ -45,8 +45,9 @@ fn main() -> Result<(), Error> {
 /// Steps 2 and 3: the mixture, and the entries of the sketch.
 fn sketched(clips: &Clips, feature: Feature) -> Result<(Model, usize), Error> {
     let rows = clips.rows();
-    let settings = DesignParams { task: Task::Gmm, k: K, feature, ..DesignParams::default() };
-    let operator = design(&rows, &Clips::columns(), &settings)?.build()?;
+    let settings = Request::new(Task::Gmm, K).feature(feature);
+    let operator =
+        design(Look::Sample { rows: &rows, columns: &Clips::columns() }, &settings)?.spec.build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())?;
     // No mixture of a few Gaussians explains sounds, so more searches than two are not worth their time.

@@ -12,7 +12,7 @@
 
 use std::time::Instant;
 
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch};
 use compressive_data::{EmParams, Rng, Rows, em};
@@ -44,9 +44,12 @@ fn run(sizes: Sizes) -> Result<Outcome, Error> {
     let n_rows = frames.len() / DIM;
 
     // Steps 1 and 2. The sketch is all that is kept of the frames; the recipe comes from a sample of them.
-    let settings = DesignParams { task: Task::Gmm, k: SOUNDS, ..DesignParams::default() };
+    let settings = Request::new(Task::Gmm, SOUNDS);
     let start = Instant::now();
-    let operator = design(&frames[..20_000.min(n_rows) * DIM], &columns, &settings)?.build()?;
+    let operator =
+        design(Look::Sample { rows: &frames[..20_000.min(n_rows) * DIM], columns: &columns }, &settings)?
+            .spec
+            .build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(frames), None, &mut sketch, &mut Scratch::default())?;
     let params = LearnParams { task: Task::Gmm, k: Components::Exactly(SOUNDS), ..LearnParams::default() };

@@ -1,23 +1,21 @@
 //! Recipes from a sample of rows, or from declared bounds.
 
 use compressive::design::scale::ScaleRule;
-use compressive::design::{DesignParams, LawChoice, Scaling, Task};
-use compressive::{Bounds, Feature, LandmarkRule};
+use compressive::design::{
+    Defaults, FeatureName, FeatureParts, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, SizeRule,
+    Task,
+};
+use compressive::{Bounds, ImageShape, Named};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error;
-use crate::private::PrivateSketch;
-use crate::spec::{self, SketchSpec};
+use crate::spec::SketchSpec;
 
-/// The task of a name.
-pub fn task(name: &str) -> PyResult<Task> {
-    const ALL: [Task; 7] =
-        [Task::Kmeans, Task::Gmm, Task::Pca, Task::Kmedians, Task::Stable, Task::Generate, Task::Classify];
-    ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| {
-        let names: Vec<&str> = ALL.iter().map(|task| task.name()).collect();
-        error::argument(format!("task={name:?}: the tasks are {}", names.join(", ")))
-    })
+/// A value of a closed set by its name, as the keyword `what` gives it.
+pub fn named<T: Named>(what: &str, name: &str) -> PyResult<T> {
+    T::from_name(name).map_err(|e| error::argument(format!("{what}={name:?}: {e}")))
 }
 
 /// What a design is asked, in the words of Python.
@@ -25,67 +23,43 @@ pub fn task(name: &str) -> PyResult<Task> {
 #[pyo3(from_item_all)]
 pub struct Wanted {
     task: String,
-    k: usize,
+    k: Option<usize>,
     size: Option<usize>,
     law: Option<String>,
     scale: Option<String>,
     feature: Option<String>,
-    image: Option<(u32, u32, u32)>,
+    table: Option<Vec<f64>>,
+    image: Option<(usize, usize, usize)>,
     complex: bool,
     dither: Option<bool>,
     whiten: bool,
-    scaling: String,
+    scaling: Option<String>,
     structured: Option<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     seed: u64,
 }
 
 impl Wanted {
-    /// `private` designs take their landmarks from the box.
-    fn params(self, private: bool) -> PyResult<DesignParams> {
-        let defaults = DesignParams::default();
-        let task = task(&self.task)?;
-        let feature = match (self.feature.as_deref(), self.image) {
-            (Some("conv"), Some((height, width, channels))) => Feature::Conv { height, width, channels },
-            (Some("conv"), None) => {
-                return Err(error::argument("feature=\"conv\" needs image=(height, width, channels)"));
-            }
-            (_, Some(_)) => return Err(error::argument("image goes with feature=\"conv\"")),
-            (None, None) => task.feature(),
-            (Some(name), None) => spec::feature(name)?,
+    pub fn request(self) -> PyResult<Request> {
+        let task: Task = named("task", &self.task)?;
+        let map: Option<FeatureName> = self.feature.map(|name| named("feature", &name)).transpose()?;
+        let asked = map.is_some() || self.table.is_some() || self.image.is_some() || self.complex;
+        let parts = FeatureParts {
+            table: self.table,
+            image: self.image.map(|(height, width, channels)| ImageShape { height, width, channels }),
+            complex: self.complex,
         };
-        let feature = match feature {
-            Feature::Quadratic { .. } => Feature::Quadratic { complex: self.complex },
-            _ if self.complex => return Err(error::argument("complex goes with task=\"pca\"")),
-            other => other,
-        };
-        let law = match self.law {
-            Some(name) => name.parse().map_err(|e: String| error::argument(format!("law={name:?}: {e}")))?,
-            None if feature.is_kernel() && private => LawChoice::Landmarks(LandmarkRule::Box),
-            None if feature.is_kernel() => LawChoice::Landmarks(LandmarkRule::Rpcholesky),
-            None if task == Task::Generate && !private => LawChoice::MultiScale,
-            None if feature.image().is_some() => LawChoice::Gaussian,
-            None => defaults.law,
-        };
-        let scale = self.scale.map_or(Ok(defaults.scale), |text| {
+        let feature = map.unwrap_or(task.map()).with(parts);
+        let law: Option<LawChoice> = self.law.map(|name| named("law", &name)).transpose()?;
+        let scale = self.scale.map(|text| {
             text.parse::<ScaleRule>().map_err(|e| error::argument(format!("scale={text:?}: {e}")))
-        })?;
-        let scaling: Scaling =
-            self.scaling.parse().map_err(|e| error::argument(format!("scaling={:?}: {e}", self.scaling)))?;
-        Ok(DesignParams {
-            task,
-            k: self.k,
-            size: self.size,
-            law,
-            scale,
-            feature,
-            dither: self.dither,
-            whiten: self.whiten,
-            scaling,
-            structured: self.structured,
-            bounds: self.bounds.map(|(low, high)| Bounds { low, high }),
-            seed: self.seed,
-        })
+        });
+        let scaling: Option<Scaling> = self.scaling.map(|name| named("scaling", &name)).transpose()?;
+        let mut request = Request::default().task(task).k(self.k).size(self.size).law(law);
+        request = request.scale(scale.transpose()?).dither(self.dither).whiten(self.whiten).seed(self.seed);
+        request = request.scaling(scaling.unwrap_or_default()).structured(self.structured);
+        request = request.bounds(self.bounds.map(|(low, high)| Bounds { low, high }));
+        Ok(if asked { request.feature(feature.map_err(error::core)?) } else { request })
     }
 }
 
@@ -97,32 +71,44 @@ pub fn design(
     columns: Vec<String>,
     wanted: Wanted,
 ) -> PyResult<SketchSpec> {
-    let params = wanted.params(false)?;
+    let request = wanted.request()?;
     if rows.shape()[1] != columns.len() {
         let (found, expected) = (rows.shape()[1], columns.len());
         return Err(error::argument(format!("{found} columns of rows and {expected} names")));
     }
     let rows = rows.as_slice()?;
-    let spec = py.detach(|| compressive::design::design(rows, &columns, &params));
-    SketchSpec::new(spec.map_err(error::core)?)
+    let found = py.detach(|| compressive::design::design(Look::Sample { rows, columns: &columns }, &request));
+    let found = found.map_err(error::core)?;
+    SketchSpec::with_reasons(found.spec, &found.reasons)
 }
 
-/// The recipe of the small sketch that a private design looks at.
+/// The rows of the table of defaults: task, feature, k and rows of the sample.
 #[pyfunction]
-pub fn private_pilot_spec(columns: Vec<String>, wanted: Wanted) -> PyResult<SketchSpec> {
-    let params = wanted.params(true)?;
-    SketchSpec::new(compressive::design::private::pilot_spec(&columns, &params).map_err(error::core)?)
+pub fn defaults(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    Defaults::all()
+        .map(|row| {
+            let out = PyDict::new(py);
+            out.set_item("task", row.task.name())?;
+            out.set_item("feature", row.map.name())?;
+            out.set_item("k", row.k)?;
+            out.set_item("law", row.law.name())?;
+            out.set_item("dither", row.dither)?;
+            out.set_item("pilot_rows", row.pilot_rows)?;
+            Ok(out)
+        })
+        .collect()
 }
 
-/// A recipe from declared bounds and, if there is one, a private look at the rows.
+/// Number of frequencies for a number of parameters.
 #[pyfunction]
-#[pyo3(signature = (columns, wanted, pilot=None))]
-pub fn private_design(
-    columns: Vec<String>,
-    wanted: Wanted,
-    pilot: Option<&PrivateSketch>,
-) -> PyResult<SketchSpec> {
-    let params = wanted.params(true)?;
-    let pilot = pilot.map(|sketch| &sketch.core);
-    SketchSpec::new(compressive::design::private::design(&columns, &params, pilot).map_err(error::core)?)
+pub fn default_size(parameters: usize) -> usize {
+    SizeRule::PerParameter.size(parameters)
+}
+
+/// What Python shows of the defaults that do not depend on the task.
+pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("PILOT_ROWS", PILOT_ROWS)?;
+    module.add("LOOK_SHARE", LOOK_SHARE)?;
+    module.add("TASKS", Task::names())?;
+    module.add("FEATURES", FeatureName::names())
 }

@@ -9,7 +9,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::design::task;
+use crate::design::named;
 use crate::error;
 use crate::model::Model;
 use crate::pass::thread_count;
@@ -99,7 +99,7 @@ pub fn learn(
     search: Search,
 ) -> PyResult<Model> {
     let operator = sketch.operator()?;
-    let task = task(task_name)?;
+    let task = named("task", task_name)?;
     let params = LearnParams {
         task,
         k: k.map_or_else(|| Ok(Components::auto(task, operator.spec())), components)?,

@@ -32,8 +32,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<collector::Collector>()?;
     module.add_function(wrap_pyfunction!(design::design, module)?)?;
-    module.add_function(wrap_pyfunction!(design::private_pilot_spec, module)?)?;
-    module.add_function(wrap_pyfunction!(design::private_design, module)?)?;
+    module.add_function(wrap_pyfunction!(design::defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(design::default_size, module)?)?;
+    design::add_constants(module)?;
     module.add_function(wrap_pyfunction!(sketch::compare, module)?)?;
     module.add_function(wrap_pyfunction!(sketch::read, module)?)?;
     module.add_function(wrap_pyfunction!(private::privatize, module)?)?;

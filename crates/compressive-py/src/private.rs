@@ -52,7 +52,7 @@ impl PrivateSketch {
     /// The recipe.
     #[getter]
     fn spec(&self) -> PyResult<SketchSpec> {
-        Ok(SketchSpec { operator: self.operator()? })
+        Ok(SketchSpec::of(self.operator()?))
     }
 
     /// The noisy number of rows.

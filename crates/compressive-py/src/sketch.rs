@@ -176,7 +176,7 @@ impl Sketch {
     /// The recipe.
     #[getter]
     fn spec(&self) -> PyResult<SketchSpec> {
-        Ok(SketchSpec { operator: self.operator()? })
+        Ok(SketchSpec::of(self.operator()?))
     }
 
     /// Number of rows; a row of whole weight w counts w times.

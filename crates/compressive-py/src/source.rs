@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use compressive::{Sketch as CoreSketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, Outcome, ReadOptions, sketch_dataset};
+use compressive_io::{Dataset, DriveOptions, Job, Outcome, Pilot, ReadOptions, Readable};
 use numpy::ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyType};
 use pyo3_arrow::PyRecordBatchReader;
 
 use crate::array::{self, Companions, Matrix};
+use crate::design::Wanted;
 use crate::error;
 use crate::pass::{Watch, watched};
 use crate::sketch::Sketch;
@@ -91,23 +92,19 @@ impl Array {
         }
     }
 
-    fn sketch(
+    /// Calls `work` with the rows, on a thread of its own.
+    fn read<T: Send>(
         &self,
         py: Python<'_>,
-        operator: &SketchOperator,
-        threads: usize,
-        progress: Option<&Bound<'_, PyAny>>,
         columns: &[String],
-    ) -> PyResult<Outcome> {
+        progress: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(&Watch, &mut dyn Readable) -> compressive_io::Result<T> + Send,
+    ) -> PyResult<T> {
         let borrowed = self.borrow(py)?;
         let matrix = borrowed.matrix();
-        if matrix.dim() != operator.dim() {
-            let error = compressive_io::Error::WrongWidth { expected: operator.dim(), found: matrix.dim() };
-            return Err(error::io(error));
-        }
         let weights = self.weights.as_ref().map(|w| w.bind(py).try_readonly().map_err(busy)).transpose()?;
         let codes = self.groups.as_ref().map(|(g, _)| g.bind(py).try_readonly().map_err(busy)).transpose()?;
-        let names = self.groups.as_ref().map(|(_, names)| names);
+        let names = self.groups.as_ref().map(|(_, names)| &names[..]);
         let companions = Companions {
             weights: weights.as_ref().map(PyReadonlyArray1::as_slice).transpose()?,
             groups: match (&codes, names) {
@@ -115,13 +112,60 @@ impl Array {
                 _ => None,
             },
         };
-        let sketches = watched(py, progress, |watch| {
-            array::sketch(matrix, companions, operator, threads, watch).map_err(|e| named(e, columns))
-        })?;
-        let keys = names.map_or_else(|| vec![String::new()], Clone::clone);
-        let rows_read = matrix.n_rows() as u64;
+        watched(py, progress, |watch| {
+            let mut rows = Borrows { matrix, companions, names, columns, watch };
+            work(watch, &mut rows).map_err(|error| match error {
+                compressive_io::Error::Core(error) => named(error, columns),
+                other => error::io(other),
+            })
+        })
+    }
+}
+
+/// The rows of an array during a pass.
+struct Borrows<'a, 'w> {
+    matrix: Matrix<'a>,
+    companions: Companions<'a>,
+    /// Names of the groups.
+    names: Option<&'a [String]>,
+    columns: &'a [String],
+    watch: &'w Watch,
+}
+
+impl Readable for Borrows<'_, '_> {
+    fn columns(&self) -> &[String] {
+        self.columns
+    }
+
+    fn pilot(&mut self, n_max: usize, seed: u64) -> compressive_io::Result<Pilot> {
+        let picked = spread(self.matrix.n_rows(), n_max, seed);
+        let groups = match (self.companions.groups, self.names) {
+            (Some((codes, _)), Some(names)) => {
+                Some(picked.iter().map(|&i| names[codes[i] as usize].clone()).collect())
+            }
+            _ => None,
+        };
+        let rows = self.matrix.take(picked.iter().copied());
+        Ok(Pilot { rows, n_rows: picked.len(), columns: self.columns.to_vec(), groups })
+    }
+
+    fn sketch(
+        &mut self,
+        operator: &SketchOperator,
+        options: &DriveOptions<'_>,
+    ) -> compressive_io::Result<Outcome> {
+        let (expected, found) = (operator.dim(), self.matrix.dim());
+        if expected != found {
+            return Err(compressive_io::Error::WrongWidth { expected, found });
+        }
+        let sketches = array::sketch(self.matrix, self.companions, operator, options.threads, self.watch)?;
+        let keys = self.names.map_or_else(|| vec![String::new()], <[String]>::to_vec);
         let sketches: BTreeMap<String, CoreSketch> = keys.into_iter().zip(sketches).collect();
-        Ok(Outcome { sketches, rows_read, rows_skipped: 0 })
+        Ok(Outcome { sketches, rows_read: self.matrix.n_rows() as u64, rows_skipped: 0 })
+    }
+
+    fn is_read_once(&self) -> bool {
+        false
     }
 }
 
@@ -159,6 +203,26 @@ impl Source {
         &self.columns
     }
 
+    /// Calls `work` with the rows and the options of a pass over them.
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        threads: usize,
+        max_groups: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(&mut dyn Readable, &DriveOptions<'_>) -> compressive_io::Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = |watch: &Watch, rows: &mut dyn Readable| {
+            drive(watch, threads, max_groups, |options| work(rows, options))
+        };
+        match &self.kind {
+            Kind::Array(array) => array.read(py, &self.columns, progress, work),
+            Kind::Table(dataset) => {
+                watched(py, progress, |watch| work(watch, &mut *lock(dataset)).map_err(error::io))
+            }
+        }
+    }
+
     /// Sums all rows.
     pub fn sketch_rows(
         &self,
@@ -168,14 +232,7 @@ impl Source {
         max_groups: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Outcome> {
-        match &self.kind {
-            Kind::Array(array) => array.sketch(py, operator, threads, progress, &self.columns),
-            Kind::Table(dataset) => watched(py, progress, |watch| {
-                drive(watch, threads, max_groups, |options| {
-                    sketch_dataset(&mut lock(dataset), operator, options)
-                })
-            }),
-        }
+        self.read(py, threads, max_groups, progress, |rows, options| rows.sketch(operator, options))
     }
 }
 
@@ -189,13 +246,11 @@ pub fn drive<T>(
     threads: usize,
     max_groups: usize,
     pass: impl FnOnce(&DriveOptions<'_>) -> compressive_io::Result<T>,
-) -> PyResult<T> {
-    let progress = |p: compressive_io::Progress| {
+) -> compressive_io::Result<T> {
+    let told = |p: compressive_io::Progress| {
         watch.rows.store(p.rows, std::sync::atomic::Ordering::Relaxed);
     };
-    let options =
-        DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&progress) };
-    pass(&options).map_err(error::io)
+    pass(&DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&told) })
 }
 
 fn read_options(
@@ -321,30 +376,29 @@ impl Source {
     /// A sample of at most `n_max` rows: ndarray of shape (n, d), and the group of each row if the source has groups.
     fn pilot<'py>(&self, py: Python<'py>, n_max: usize, seed: u64) -> PyResult<PilotRows<'py>> {
         let d = self.columns.len();
-        let (rows, groups) = match &self.kind {
-            Kind::Table(dataset) => {
-                let pilot = py.detach(|| lock(dataset).pilot(n_max, seed)).map_err(error::io)?;
-                (pilot.rows, pilot.groups)
-            }
-            Kind::Array(array) => {
-                let borrowed = array.borrow(py)?;
-                let matrix = borrowed.matrix();
-                let picked = spread(matrix.n_rows(), n_max, seed);
-                let rows = py.detach(|| matrix.take(picked.iter().copied()));
-                let groups = match &array.groups {
-                    None => None,
-                    Some((codes, names)) => {
-                        let codes = codes.bind(py).try_readonly().map_err(busy)?;
-                        let codes = codes.as_slice()?;
-                        Some(picked.iter().map(|&i| names[codes[i] as usize].clone()).collect())
-                    }
-                };
-                (rows, groups)
-            }
-        };
+        let Pilot { rows, groups, .. } = self.read(py, 1, 1, None, |rows, _| rows.pilot(n_max, seed))?;
         let n = rows.len().checked_div(d).unwrap_or(0);
         let view = ArrayView2::from_shape((n, d), &rows).map_err(|e| error::argument(e.to_string()))?;
         Ok((PyArray2::from_array(py, &view), groups))
+    }
+
+    /// A recipe for the rows: from a sample of `pilot` rows or, if `private` is a part of a privacy budget, from the
+    /// declared bounds and a look at all rows that is paid with it; 0 looks at none. `again` if they are then sketched.
+    #[pyo3(signature = (wanted, pilot=None, private=None, again=false, threads=0))]
+    fn design(
+        &self,
+        py: Python<'_>,
+        wanted: Wanted,
+        pilot: Option<usize>,
+        private: Option<f64>,
+        again: bool,
+        threads: usize,
+    ) -> PyResult<SketchSpec> {
+        let job = Job { request: wanted.request()?, pilot_rows: pilot, private, ..Job::default() };
+        let max_groups = DriveOptions::default().max_groups;
+        let found =
+            self.read(py, threads, max_groups, None, |rows, options| job.recipe(rows, again, options))?;
+        SketchSpec::with_reasons(found.spec, &found.reasons)
     }
 
     /// One sketch for each group, or a single one under the empty name, as a dict; rows read; rows left out.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use compressive::design::LawChoice;
+use compressive::design::{FeatureName, FeatureParts, LawChoice, Reason};
 use compressive::features;
 use compressive::features::Buffer;
-use compressive::{Bounds, Feature, FrequencyLaw, SketchOperator, Transform};
+use compressive::{Bounds, FrequencyLaw, SketchOperator, Transform};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use crate::design::named;
 use crate::error;
 use crate::source::Source;
 use crate::table::table;
@@ -39,32 +40,28 @@ use crate::table::table;
 #[derive(Clone)]
 pub struct SketchSpec {
     pub operator: Arc<SketchOperator>,
+    reasons: Vec<String>,
 }
 
 impl SketchSpec {
     pub fn new(spec: compressive::SketchSpec) -> PyResult<SketchSpec> {
-        Ok(SketchSpec { operator: Arc::new(spec.build().map_err(error::core)?) })
+        Ok(SketchSpec::of(Arc::new(spec.build().map_err(error::core)?)))
+    }
+
+    /// The recipe of an operator.
+    pub fn of(operator: Arc<SketchOperator>) -> SketchSpec {
+        SketchSpec { operator, reasons: Vec::new() }
+    }
+
+    /// A recipe that was chosen for these reasons.
+    pub fn with_reasons(spec: compressive::SketchSpec, reasons: &[Reason]) -> PyResult<SketchSpec> {
+        let reasons = reasons.iter().map(Reason::to_string).collect();
+        Ok(SketchSpec { reasons, ..SketchSpec::new(spec)? })
     }
 
     pub fn spec(&self) -> &compressive::SketchSpec {
         self.operator.spec()
     }
-}
-
-/// The periodic feature of a name.
-pub fn feature(name: &str) -> PyResult<Feature> {
-    let found = Feature::ALL.into_iter().find(|feature| feature.name() == name);
-    found
-        .or(match name {
-            "nystrom" => Some(Feature::Nystrom),
-            "quadratic" => Some(Feature::Quadratic { complex: false }),
-            _ => None,
-        })
-        .ok_or_else(|| {
-            error::argument(format!(
-                "feature={name:?}: the features are fourier, one-bit, sawtooth, cosine, nystrom and quadratic"
-            ))
-        })
 }
 
 #[pymethods]
@@ -84,21 +81,21 @@ impl SketchSpec {
         spread: Option<Vec<f64>>,
         bounds: Option<(Vec<f64>, Vec<f64>)>,
     ) -> PyResult<SketchSpec> {
-        let law = match law.parse::<LawChoice>() {
-            Ok(LawChoice::AdaptedRadius) => FrequencyLaw::AdaptedRadius,
-            Ok(LawChoice::FoldedGaussian) => FrequencyLaw::FoldedGaussian,
-            Ok(LawChoice::Gaussian) => FrequencyLaw::Gaussian,
+        let law = match named("law", law)? {
+            LawChoice::AdaptedRadius => FrequencyLaw::AdaptedRadius,
+            LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
+            LawChoice::Gaussian => FrequencyLaw::Gaussian,
             _ => {
                 return Err(error::argument(format!(
                     "law={law:?}: without data the laws are adapted-radius, folded-gaussian and gaussian; compressive.design knows more"
                 )));
             }
         };
-        let feature = self::feature(feature)?;
+        let map: FeatureName = named("feature", feature)?;
         let dim = columns.len();
         let mut spec = compressive::SketchSpec::new(columns, law, scale, size);
-        spec.dither = dither.unwrap_or(feature != Feature::Fourier);
-        spec.feature = feature;
+        spec.dither = dither.unwrap_or(map.dithered());
+        spec.feature = map.with(FeatureParts::default()).map_err(error::core)?;
         spec.seed = seed;
         let identity = Transform::identity(dim);
         spec.transform = Transform {
@@ -186,6 +183,12 @@ impl SketchSpec {
     #[getter]
     fn fingerprint(&self) -> &str {
         self.operator.fingerprint()
+    }
+
+    /// Why the recipe is what it is, if `compressive.design` chose it: one sentence each.
+    #[getter]
+    fn reasons(&self) -> Vec<String> {
+        self.reasons.clone()
     }
 
     /// Norm of each frequency, ndarray of shape (m,), in radians per working unit.

@@ -63,7 +63,8 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
                     values.extend(part);
                     Ok(())
                 })
-            })?;
+            })
+            .map_err(error::io)?;
             Ok(values)
         })?,
     };

@@ -1,4 +1,4 @@
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
@@ -20,8 +20,12 @@ fn fixture() -> Fixture {
     let columns = ["a", "b", "<c>", "d & e"].map(String::from);
     let truth = generate::separated(3, 4, 3.0, &mut Rng::new(5)).expect("a mixture");
     let rows = truth.sample(4000, &mut Rng::new(6)).expect("rows").values;
-    let params = DesignParams { task: Task::Gmm, k: 3, ..DesignParams::default() };
-    let operator = design(&rows, &columns, &params).expect("a spec").build().expect("an operator");
+    let params = Request::new(Task::Gmm, 3);
+    let operator = design(Look::Sample { rows: &rows, columns: &columns }, &params)
+        .expect("a spec")
+        .spec
+        .build()
+        .expect("an operator");
     let sketch = |rows: &[f64]| {
         let mut sketch = Sketch::empty(&operator);
         operator.accumulate(RowsRef::F64(rows), None, &mut sketch, &mut Scratch::default()).expect("sums");

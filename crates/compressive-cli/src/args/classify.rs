@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use compressive::Feature;
+use compressive::ImageShape;
 use compressive::learn::classify::Method;
 
 use super::{DataArgs, PassArgs, RecipeArgs, SeedArgs};
@@ -42,12 +42,13 @@ fn parse_method(text: &str) -> Result<MethodArg, String> {
     }
 }
 
-/// The feature `conv` for images of a shape like 28x28 or 32x32x3.
-pub fn parse_image(text: &str) -> Result<Feature, String> {
+/// A shape of images like 28x28 or 32x32x3.
+pub fn parse_image(text: &str) -> Result<ImageShape, String> {
     let sides: Option<Vec<u32>> = text.split('x').map(|side| side.parse().ok()).collect();
+    let side = |n: u32| n as usize;
     match sides.as_deref() {
-        Some(&[height, width]) => Ok(Feature::Conv { height, width, channels: 1 }),
-        Some(&[height, width, channels]) => Ok(Feature::Conv { height, width, channels }),
+        Some(&[h, w]) => Ok(ImageShape { height: side(h), width: side(w), channels: 1 }),
+        Some(&[h, w, c]) => Ok(ImageShape { height: side(h), width: side(w), channels: side(c) }),
         _ => Err("give HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS, such as 28x28".into()),
     }
 }

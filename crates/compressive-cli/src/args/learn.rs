@@ -40,7 +40,7 @@ pub struct FitArgs {
     #[arg(required = true, num_args = 1.., value_name = "SKETCH")]
     pub sketches: Vec<PathBuf>,
     /// What to learn
-    #[arg(long, value_parser = named::<Task>(), default_value = "kmeans")]
+    #[arg(long, default_value = "kmeans", value_parser = named::<Task>())]
     pub task: Task,
     /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; for classify, components of each class [default: 1]; needed but for generate and classify
     #[arg(short, value_name = "K")]

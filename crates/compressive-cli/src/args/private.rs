@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use compressive::design::Task;
+use compressive::design::{FeatureName, Task};
 use compressive::privacy::Neighbours;
 
-use super::{FeatureArg, named, parse_positive};
+use super::{named, parse_positive};
 
 #[derive(Args)]
 pub struct PrivatizeArgs {
@@ -86,11 +86,11 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub budget: BudgetArgs,
     /// What will be learned
-    #[arg(long, value_parser = named::<Task>(), default_value = "kmeans")]
+    #[arg(long, default_value = "kmeans", value_parser = named::<Task>())]
     pub task: Task,
     /// The feature that is summed
-    #[arg(long, value_enum, default_value = "fourier")]
-    pub feature: FeatureArg,
+    #[arg(long, default_value = "fourier", value_parser = named::<FeatureName>())]
+    pub feature: FeatureName,
     /// JSON array with one period of the feature, for --feature periodic
     #[arg(long, value_name = "FILE")]
     pub table: Option<PathBuf>,

@@ -16,7 +16,7 @@ use compressive::{Parameter, SketchOperator, SketchSpec};
 use compressive_io::{Pilot, write_atomic};
 use serde_json::json;
 
-use super::design::{Purpose, note};
+use super::design::{request_for, tell_reasons};
 use super::fit::{check_k, components};
 use super::sketch::Order;
 use super::{check_output, read_any_sketch, wrong_usage};
@@ -67,18 +67,15 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     let order = Order {
         data: &args.data,
         recipe: &args.recipe,
-        purpose: Purpose { task: Task::Classify, k: 1 },
-        seed: args.seed.seed,
+        request: request_for(Task::Classify, None, &args.recipe, args.seed.seed)?,
         pass: &args.pass,
         spec: args.spec.as_deref(),
         by: Some(&args.labels),
         max_groups: args.max_groups,
     };
-    let done = order.carry_out().map_err(as_labels)?;
+    let done = order.run().map_err(as_labels)?;
     done.tell_skipped(args.data.quiet);
-    if let (Some(why), false) = (&done.why, args.json) {
-        note(args.data.quiet, why);
-    }
+    tell_reasons(args.data.quiet || args.json, &done.reasons);
     let class = |(label, sketch): (&String, &compressive::Sketch)| -> Result<ClassData> {
         Ok(ClassData { label: label.clone(), moments: sketch.moments()?, weight: sketch.weight() })
     };

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use compressive::ask::compare::compare;
-use compressive::design::{DesignParams, design};
+use compressive::design::{Request, Task};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
 use compressive::{Sketch, SketchOperator};
 use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
 use compressive_io::{
-    CellType, Dataset, DriveOptions, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,
+    CellType, Dataset, DriveOptions, Job, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,
 };
 
 use super::generate::{cells, column};
@@ -46,9 +46,8 @@ pub fn run(args: &DemoArgs) -> Result<()> {
 
     print("\n2. A recipe from a sample of Monday, then one pass over each day.\n")?;
     let mut dataset = open(&monday)?;
-    let pilot = dataset.pilot(10_000, 0)?;
-    let params = DesignParams { k: CLUSTERS, ..DesignParams::default() };
-    let operator = design(&pilot.rows, &pilot.columns, &params)?.build()?;
+    let job = Job { request: Request::new(Task::Kmeans, CLUSTERS), ..Job::default() };
+    let operator = job.recipe(&mut dataset, true, &DriveOptions::default())?.spec.build()?;
     let (a, a_time) = sketch(&mut dataset, &operator)?;
     let (b, b_time) = sketch(&mut open(&tuesday)?, &operator)?;
     for (name, sketch) in [("monday", &a), ("tuesday", &b)] {

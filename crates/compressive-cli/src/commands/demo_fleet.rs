@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use compressive::design::{DesignParams, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::features::{Buffer, packed, packed_len};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::privacy::LocalResponse;
@@ -43,9 +43,8 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     let truth = generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(9))?;
     let sample = truth.sample(10_000, &mut Rng::derived(9, 1))?;
     let names: Vec<String> = (0..DIM).map(super::generate::column).collect();
-    let params =
-        DesignParams { k: CLUSTERS, size: Some(SIZE), feature: Feature::OneBit, ..DesignParams::default() };
-    let operator = design(&sample.values, &names, &params)?.build()?;
+    let params = Request::new(Task::Kmeans, CLUSTERS).size(SIZE).feature(Feature::OneBit);
+    let operator = design(Look::Sample { rows: &sample.values, columns: &names }, &params)?.spec.build()?;
     let client = Client::new(&url, None, None)?;
     client.make_stream(STREAM, operator.spec(), "day")?;
     let local = args.local_epsilon.map(|epsilon| LocalResponse::new(operator.spec(), epsilon)).transpose()?;

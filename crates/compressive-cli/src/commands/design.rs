@@ -3,59 +3,43 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::design::{DesignParams, LawChoice, Task, design};
-use compressive::{Bounds, Feature, LandmarkRule, SketchSpec};
-use compressive_io::{Dataset, Pilot, ReadOptions, write_atomic};
+use compressive::Bounds;
+use compressive::design::scale::ScaleRule;
+use compressive::design::{FeatureParts, Reason, Request, Task};
+use compressive_io::{Dataset, DriveOptions, Job, ReadOptions, Recipe, write_atomic};
 use serde_json::json;
 
-use super::private_design::{self, Look};
-use crate::args::{DataArgs, DesignArgs, FeatureArg, PurposeArgs, RecipeArgs, ThreadArgs};
-use crate::output::{self, count};
+use super::sketch::with_progress;
+use super::wrong_usage;
+use crate::args::{DataArgs, DesignArgs, PurposeArgs, RecipeArgs, ThreadArgs};
+use crate::output;
 use compressive_report::words::recipe;
-
-/// Rows of the pilot unless the user says otherwise.
-pub const PILOT_ROWS: usize = 10_000;
-
-/// What a sketch is for; sets its size.
-#[derive(Clone, Copy)]
-pub struct Purpose {
-    pub task: Task,
-    pub k: usize,
-}
-
-impl From<&PurposeArgs> for Purpose {
-    fn from(args: &PurposeArgs) -> Purpose {
-        let defaults = DesignParams::default();
-        let task = args.task.unwrap_or(defaults.task);
-        // A class is one component unless more are asked for.
-        let k = if task == Task::Classify { 1 } else { defaults.k };
-        Purpose { task, k: args.k.unwrap_or(k) }
-    }
-}
 
 /// Writes a spec designed on a sample of the data.
 pub fn run(args: &DesignArgs) -> Result<()> {
-    let mut dataset = open(&args.data, args.data.columns.clone(), ReadOptions::default())?;
-    let purpose = Purpose::from(&args.purpose);
-    let look =
-        Look { threads: ThreadArgs::default().count(), quiet: args.data.quiet, max_groups: 1, again: false };
-    let Designed { spec, pilot, why } = design_on(&mut dataset, purpose, &args.recipe, args.seed.seed, look)?;
+    let request = request(&args.purpose, &args.recipe, args.seed.seed)?;
+    let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
+    let mut dataset = open_job(&job, args.data.quiet)?;
+    let way =
+        Way { threads: ThreadArgs::default().count(), quiet: args.data.quiet, max_groups: 1, again: false };
+    let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
     write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
+        let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
         return output::print_json(&json!({
             "output": args.output, "fingerprint": spec.fingerprint(), "columns": spec.columns, "law": spec.law.name(),
             "scale": spec.scale, "size": spec.size, "feature": spec.feature.name(), "structured": spec.structured,
-            "pilot_rows": pilot.map(|pilot| pilot.n_rows), "source": spec.source,
+            "pilot_rows": pilot.map(|pilot| pilot.n_rows), "source": spec.source, "reasons": reasons,
         }));
     }
     let lines = format!("{}: {}\n", args.output.display(), recipe(&spec));
     output::print(&lines)?;
-    note(args.data.quiet, &why);
+    tell_reasons(args.data.quiet, &reasons);
     Ok(())
 }
 
-/// Opens the data with the user's reading flags and says what was left out.
-pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions) -> Result<Dataset> {
+/// How the user's reading flags are meant.
+fn read_options(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions) -> ReadOptions {
     let header = if args.no_header {
         Some(false)
     } else if args.header {
@@ -63,144 +47,117 @@ pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions)
     } else {
         None
     };
-    let options = ReadOptions {
+    ReadOptions {
         columns,
         exclude: args.exclude.clone(),
         header,
         delimiter: args.delimiter,
         skip_bad_rows: args.skip_bad_rows,
         ..options
-    };
-    let dataset = Dataset::open(&args.data, &options)?;
+    }
+}
+
+/// Opens the data with the user's reading flags and says what was left out.
+pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions) -> Result<Dataset> {
+    tell_left_out(Dataset::open(&args.data, &read_options(args, columns, options))?, args.quiet)
+}
+
+/// Opens the data of a job and says what was left out.
+pub fn open_job(job: &Job, quiet: bool) -> Result<Dataset> {
+    tell_left_out(job.open()?, quiet)
+}
+
+fn tell_left_out(dataset: Dataset, quiet: bool) -> Result<Dataset> {
     for left in dataset.left_out().iter().filter(|left| !left.asked) {
-        note(args.quiet, &format!("left out column `{}`: {}", left.name, left.reason));
+        note(quiet, &format!("left out column `{}`: {}", left.name, left.reason));
     }
     Ok(dataset)
 }
 
-/// A recipe, and how it was found.
-pub struct Designed {
-    pub spec: SketchSpec,
-    /// The rows it was chosen on; none for a private recipe.
-    pub pilot: Option<Pilot>,
-    /// Why it is what it is.
-    pub why: String,
+/// How the rows may be looked at.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub threads: usize,
+    pub quiet: bool,
+    /// Most distinct values of a `--by` column.
+    pub max_groups: usize,
+    /// Whether the rows are needed once more after the look.
+    pub again: bool,
 }
 
-/// Designs a spec on a pilot sample of the data or, with `--private`, without one.
-pub fn design_on(
-    dataset: &mut Dataset,
-    purpose: Purpose,
-    recipe: &RecipeArgs,
-    seed: u64,
-    look: Look,
-) -> Result<Designed> {
-    let params = design_params(purpose, recipe, seed, dataset.columns())?;
-    if let Some(epsilon) = recipe.private {
-        let spec = private_design::design(dataset, recipe, &params, epsilon, look)?;
-        let why = private_design::reason(&spec, epsilon);
-        return Ok(Designed { spec, pilot: None, why });
+/// The job that the flags describe.
+pub fn job(data: &DataArgs, recipe: &RecipeArgs, request: Request, options: ReadOptions) -> Job {
+    Job {
+        inputs: data.data.clone(),
+        read: read_options(data, data.columns.clone(), options),
+        request,
+        pilot_rows: recipe.pilot,
+        private: recipe.private,
+        ..Job::default()
     }
-    let pilot = sample(dataset, recipe, seed)?;
-    let spec = design(&pilot.rows, &pilot.columns, &params)?;
-    let why = reason(recipe, purpose, &spec, pilot.n_rows);
-    Ok(Designed { spec, pilot: Some(pilot), why })
 }
 
-fn design_params(
-    purpose: Purpose,
-    recipe: &RecipeArgs,
-    seed: u64,
-    columns: &[String],
-) -> Result<DesignParams> {
-    let defaults = DesignParams::default();
-    if purpose.task == Task::Pca {
-        check_pca(recipe)?;
-    }
-    let feature = feature(purpose.task, recipe)?;
-    Ok(DesignParams {
-        task: purpose.task,
-        k: purpose.k,
-        size: recipe.size,
-        law: recipe.law.unwrap_or(match (feature.is_kernel(), recipe.private) {
-            (true, None) => LawChoice::Landmarks(LandmarkRule::Rpcholesky),
-            (true, Some(_)) => LawChoice::Landmarks(LandmarkRule::Box),
-            (false, None) if purpose.task == Task::Generate => LawChoice::MultiScale,
-            (false, _) if feature.image().is_some() => LawChoice::Gaussian,
-            (false, _) => defaults.law,
-        }),
-        scale: recipe.scale.unwrap_or(defaults.scale),
-        feature,
-        dither: recipe.dither,
-        whiten: recipe.whiten,
-        scaling: recipe.scaling.unwrap_or_default(),
-        structured: recipe.structured,
-        bounds: bounds(&recipe.bounds, columns)?,
-        seed,
-    })
+/// What the flags ask of a recipe, but for the bounds, which need the columns.
+pub fn request(purpose: &PurposeArgs, recipe: &RecipeArgs, seed: u64) -> Result<Request> {
+    request_for(purpose.task.unwrap_or(Request::default().task), purpose.k, recipe, seed)
 }
 
-/// The pilot sample of a data set.
-pub fn sample(dataset: &mut Dataset, recipe: &RecipeArgs, seed: u64) -> Result<Pilot> {
-    Ok(dataset.pilot(recipe.pilot.unwrap_or(PILOT_ROWS).max(2), seed)?)
-}
-
-/// Refuses flags that principal components have no use for.
-fn check_pca(recipe: &RecipeArgs) -> Result<()> {
-    if recipe.law.is_some_and(|law| law != LawChoice::Gaussian) {
-        bail!("--law: the directions of --task pca are Gaussian; leave it out");
-    }
-    if recipe.scale.is_some() {
-        bail!("--scale: the directions of --task pca have no scale; leave it out");
-    }
-    Ok(())
-}
-
-/// The feature asked for, or else the task's own.
-fn feature(task: Task, recipe: &RecipeArgs) -> Result<Feature> {
-    let feature = match (recipe.feature, &recipe.table) {
-        (None, None) => task.feature(),
-        (Some(FeatureArg::Conv), _) => recipe
-            .image
-            .clone()
-            .context("--feature conv needs the shape of the images: --image HEIGHTxWIDTH[xCHANNELS]")?,
-        (named, table) => read_feature(named, table.as_deref())?,
+/// The same for a task that the command knows.
+pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64) -> Result<Request> {
+    let named =
+        recipe.feature.is_some() || recipe.table.is_some() || recipe.image.is_some() || recipe.complex;
+    let parts = FeatureParts {
+        table: read_table(recipe.table.as_deref())?,
+        image: recipe.image,
+        complex: recipe.complex,
     };
-    if recipe.image.is_some() && feature.image().is_none() {
-        bail!("--image goes with --feature conv");
-    }
-    match feature {
-        Feature::Quadratic { .. } => Ok(Feature::Quadratic { complex: recipe.complex }),
-        _ if recipe.complex => bail!("--complex goes with the feature quadratic (--task pca)"),
-        periodic => Ok(periodic),
-    }
+    let feature = recipe.feature.unwrap_or(task.map()).with(parts);
+    let mut request =
+        Request::default().task(task).k(k).size(recipe.size).law(recipe.law).scale(recipe.scale);
+    request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);
+    request = request.scaling(recipe.scaling.unwrap_or_default());
+    Ok(if named { request.feature(feature?) } else { request })
 }
 
-/// The feature of a name, with its table read from a file if it needs one.
-pub fn read_feature(feature: Option<FeatureArg>, table: Option<&Path>) -> Result<Feature> {
-    let feature = match feature.unwrap_or(FeatureArg::Fourier) {
-        FeatureArg::Fourier => Feature::Fourier,
-        FeatureArg::OneBit => Feature::OneBit,
-        FeatureArg::Sawtooth => Feature::Sawtooth,
-        FeatureArg::Cosine => Feature::Cosine,
-        FeatureArg::Quadratic => Feature::Quadratic { complex: false },
-        FeatureArg::Nystrom => Feature::Nystrom,
-        FeatureArg::Conv => bail!("--feature conv is for classes of images; it has no use here"),
-        FeatureArg::Periodic => {
-            let path = table
-                .context("--feature periodic needs --table FILE: a JSON array of the values of one period")?;
-            return Ok(Feature::Periodic { table: read_table(path)? });
+/// The recipe of a job, given or found on its rows.
+pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way: Way) -> Result<Recipe> {
+    if job.spec.is_none() {
+        job.request.bounds = bounds(&asked.bounds, dataset.columns())?;
+    }
+    match job.private {
+        Some(epsilon) => {
+            check_private(asked, epsilon);
+            with_progress(dataset, way.threads, way.quiet, |dataset, options| {
+                job.recipe(dataset, way.again, &DriveOptions { max_groups: way.max_groups, ..*options })
+            })
         }
-    };
-    if table.is_some() {
-        bail!("--table goes with --feature periodic");
+        None => Ok(job.recipe(dataset, way.again, &DriveOptions::default())?),
     }
-    Ok(feature)
 }
 
-fn read_table(path: &Path) -> Result<Vec<f64>> {
+fn check_private(recipe: &RecipeArgs, epsilon: f64) {
+    if let Some(law) = recipe.law.filter(|law| law.looks_at_rows()) {
+        wrong_usage(&format!(
+            "--law {law} is taken from the rows, which --private excludes; leave --law out"
+        ));
+    }
+    match recipe.scale {
+        Some(ScaleRule::Fixed(_)) if epsilon > 0.0 => {
+            wrong_usage("--scale NUMBER leaves nothing for --private to pay for; use --private 0 with it")
+        }
+        None | Some(ScaleRule::Fixed(_)) => {}
+        Some(_) => wrong_usage(
+            "the --scale rules look at a sample of the rows, which --private excludes; give a number, or leave --scale out",
+        ),
+    }
+}
+
+/// The table of a periodic feature.
+pub fn read_table(path: Option<&Path>) -> Result<Option<Vec<f64>>> {
+    let Some(path) = path else { return Ok(None) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a JSON array of numbers", path.display()))
+    let table = serde_json::from_str(&text);
+    table.map(Some).with_context(|| format!("{} is not a JSON array of numbers", path.display()))
 }
 
 /// The declared box, if all columns have one.
@@ -233,22 +190,22 @@ fn bounds(declared: &[String], columns: &[String]) -> Result<Option<Bounds>> {
     Ok(Some(Bounds { low, high }))
 }
 
-/// Why the recipe is what it is.
-fn reason(recipe: &RecipeArgs, purpose: Purpose, spec: &SketchSpec, pilot_rows: usize) -> String {
-    let Purpose { task, k } = purpose;
-    let sample = format!("recipe chosen on a sample of {}", count(pilot_rows as u64, "row"));
-    if recipe.size.is_some() || spec.feature.image().is_some() {
-        return sample;
+/// Says why a recipe is what it is, and how to have another.
+pub fn tell_reasons(quiet: bool, reasons: &[Reason]) {
+    for reason in reasons {
+        let remedy = match reason {
+            Reason::Size { task: Task::Generate, .. } => "; change with --size",
+            Reason::Size { .. } => "; change with --task, -k or --size",
+            Reason::OwnSpreads { .. } => "; --scaling common keeps their proportions",
+            Reason::Whitened { asked: false } => "; --scaling columns keeps them",
+            Reason::WidthHeld { .. } => "; change with --scale",
+            Reason::Bounds { .. } | Reason::PrivateLook { .. } => {
+                "; a sketch made with it still has exact sums until `compressive privatize`"
+            }
+            _ => "",
+        };
+        note(quiet, &format!("{reason}{remedy}"));
     }
-    if task == Task::Generate {
-        return format!("{sample}; size for --task generate; change with --size");
-    }
-    let parameters = task.parameters(k, spec.dim());
-    format!(
-        "{sample}; size for --task {} -k {k} ({} parameters); change with --task, -k or --size",
-        task.name(),
-        output::thousands(parameters as u64),
-    )
 }
 
 /// A remark on standard error.

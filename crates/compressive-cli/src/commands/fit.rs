@@ -10,7 +10,9 @@ use compressive::{Moments, Named, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
 use super::classify;
-use super::design::{PILOT_ROWS, note};
+use compressive::design::PILOT_ROWS;
+
+use super::design::note;
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;

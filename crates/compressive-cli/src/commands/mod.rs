@@ -17,7 +17,6 @@ pub mod oneliner;
 pub mod plan;
 pub mod predict;
 pub mod predict_classes;
-pub mod private_design;
 pub mod privatize;
 pub mod push;
 pub mod query;

@@ -1,11 +1,11 @@
 //! `kmeans`, `gmm` and `pca`: recipe, one pass and fit in one go.
 
 use anyhow::{Context, Result};
-use compressive::design::Task;
+use compressive::design::{Request, Task};
 use compressive::learn::{AUTO_MOST, LearnParams};
 use compressive_io::{ReadOptions, write_atomic};
 
-use super::design::{Purpose, note, open, sample};
+use super::design::{job, open_job, request_for, tell_reasons};
 use super::fit::{Learning, check_components, check_k, check_start, components, covariance, start_from};
 use super::sketch::{Done, Order};
 use super::{check_output, wrong_usage};
@@ -46,9 +46,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
     }
     let quiet = args.data.quiet;
     done.tell_skipped(quiet);
-    if let (Some(why), false) = (&done.why, args.json) {
-        note(quiet, why);
-    }
+    tell_reasons(quiet || args.json, &done.reasons);
     let learning = Learning {
         params: LearnParams {
             task,
@@ -76,14 +74,13 @@ fn sketch(task: Task, args: &OneLinerArgs) -> Result<Done> {
     let order = Order {
         data: &args.data,
         recipe: &args.recipe,
-        purpose: Purpose { task, k },
-        seed: args.seed.seed,
+        request: request_for(task, Some(k), &args.recipe, args.seed.seed)?,
         pass: &args.pass,
         spec: args.spec.as_deref(),
         by: None,
         max_groups: 1,
     };
-    order.carry_out()
+    order.run()
 }
 
 /// Rows to start searches from: those that the recipe was chosen on.
@@ -94,9 +91,10 @@ fn start_rows(args: &OneLinerArgs, done: &Done) -> Result<Vec<f64>> {
     match &done.pilot {
         Some(pilot) => Ok(pilot.rows.clone()),
         None => {
-            let columns = Some(done.operator.spec().columns.clone());
-            Ok(sample(&mut open(&args.data, columns, ReadOptions::default())?, &args.recipe, args.seed.seed)?
-                .rows)
+            let request = Request::default().seed(args.seed.seed);
+            let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
+            job.spec = Some(done.operator.spec().clone());
+            Ok(job.pilot(&mut open_job(&job, args.data.quiet)?)?.rows)
         }
     }
 }

@@ -2,18 +2,15 @@
 
 use anyhow::Result;
 use compressive::Feature;
-use compressive::design::Task;
+use compressive::design::{FeatureName, FeatureParts, LOOK_SHARE, Task};
 use compressive::privacy::PrivacyParams;
 use compressive::privacy::plan::{Forecast, SIZES, Verdict, forecast, plan};
 use serde_json::json;
 
-use super::design::read_feature;
+use super::design::read_table;
 use super::privatize::budget;
-use crate::args::{FeatureArg, PlanArgs};
+use crate::args::PlanArgs;
 use crate::output::{self, amount, count, number, thousands};
-
-/// Share of the budget that the commands printed at the end give to the scale of the frequencies.
-const PILOT_SHARE: f64 = 0.1;
 
 /// Largest factor by which a budget or a table is enlarged in the search for what would be enough.
 const ENLARGED_MAX: f64 = 1e9;
@@ -25,8 +22,11 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         parameters: args.task.parameters(args.k, args.dim),
         feature: match args.task {
             // Its forecast says what to do instead.
-            Task::Pca => Task::Pca.feature(),
-            _ => read_feature(Some(args.feature), args.table.as_deref())?,
+            Task::Pca => Task::Pca.map().with(FeatureParts::default())?,
+            _ => args.feature.with(FeatureParts {
+                table: read_table(args.table.as_deref())?,
+                ..FeatureParts::default()
+            })?,
         },
         params: budget(args.budget),
         size: args.size,
@@ -150,7 +150,7 @@ fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String
     let forecast = &answer.forecasts[answer.chosen];
     let task = args.task.name();
     let feature = match (args.feature, &args.table) {
-        (FeatureArg::Fourier, _) => String::new(),
+        (FeatureName::Fourier, _) => String::new(),
         (_, None) => format!(" --feature {}", question.feature.name()),
         (_, Some(table)) => format!(" --feature {} --table {}", question.feature.name(), table.display()),
     };
@@ -158,7 +158,7 @@ fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String
     let delta = if *delta > 0.0 { format!(" --delta {}", amount(*delta)) } else { String::new() };
     let replace = neighbours == &compressive::privacy::Neighbours::Replace;
     // Under replace, what the look costs counts twice.
-    let look = epsilon * PILOT_SHARE / if replace { 2.0 } else { 1.0 };
+    let look = epsilon * LOOK_SHARE / if replace { 2.0 } else { 1.0 };
     let relation = if replace { " --neighbours replace" } else { "" };
     vec![
         format!(

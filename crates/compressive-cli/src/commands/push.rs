@@ -3,15 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use compressive::SketchSpec;
 use compressive::privacy::LocalResponse;
 use compressive_client::{Client, Place, PushParams, Rows, Run, check_name, kind, push};
 use compressive_io::{Dataset, ReadOptions};
 use serde_json::json;
 
-use super::design::{Purpose, design_on, note, open};
-use super::private_design::Look;
+use super::design::{Way, find_recipe, job, note, open, open_job, request, tell_reasons};
 use super::read_spec;
 use super::sketch::with_progress;
 use crate::args::{EveryArg, PushArgs};
@@ -100,9 +98,8 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
         return Ok((spec, None));
     }
     if let Some(spec) = client.find_spec(&args.stream)? {
-        let wanted = args.recipe.feature.and_then(|feature| feature.to_possible_value());
         let found = spec.feature.name();
-        if wanted.is_some_and(|wanted| wanted.get_name() != found) {
+        if args.recipe.feature.is_some_and(|wanted| wanted.name() != found) {
             bail!(
                 "the stream `{}` is there, with the feature {found}; leave --feature out, or name another stream",
                 args.stream
@@ -118,10 +115,12 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
             "a recipe designed on rows tells of them, and these are to stay private: give --spec with one made on public rows, or --private 0 and --bounds, which look at none"
         );
     }
-    let mut dataset = open(&args.data, args.data.columns.clone(), ReadOptions::default())?;
-    let look = Look { threads: args.threads.count(), quiet: args.data.quiet, max_groups: 1, again: true };
-    let found = design_on(&mut dataset, Purpose::from(&args.purpose), &args.recipe, args.seed.seed, look)?;
-    note(args.data.quiet, &found.why);
+    let request = request(&args.purpose, &args.recipe, args.seed.seed)?;
+    let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
+    let mut dataset = open_job(&job, args.data.quiet)?;
+    let way = Way { threads: args.threads.count(), quiet: args.data.quiet, max_groups: 1, again: true };
+    let found = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
+    tell_reasons(args.data.quiet, &found.reasons);
     make(args, client, &found.spec, every)?;
     Ok((found.spec, Some(dataset)))
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use compressive::{Backend, Sketch, SketchOperator, SketchSpec};
-use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, sketch_dataset, write_atomic};
+use anyhow::{Context, Result};
+use compressive::design::{Reason, Request};
+use compressive::{Backend, Sketch, SketchOperator};
+use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, Readable, Recipe, write_atomic};
 use serde_json::json;
 
-use super::design::{Purpose, design_on, note, open};
-use super::private_design::Look;
+use super::design::{Way, find_recipe, job, note, open_job, request, tell_reasons};
 use super::{check_folder, check_output, read_spec};
 use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
 use crate::interrupt;
@@ -27,22 +27,19 @@ pub fn run(args: &SketchArgs) -> Result<()> {
     let order = Order {
         data: &args.data,
         recipe: &args.recipe,
-        purpose: Purpose::from(&args.purpose),
-        seed: args.seed.seed,
+        request: request(&args.purpose, &args.recipe, args.seed.seed)?,
         pass: &args.pass,
         spec: args.spec.as_deref(),
         by: args.by.as_deref(),
         max_groups: args.max_groups,
     };
-    let done = order.carry_out()?;
+    let done = order.run()?;
     let files = write_all(args, &done.outcome.sketches)?;
     done.tell_skipped(args.data.quiet);
     if args.json {
         return output::print_json(&report(&done, &files));
     }
-    if let Some(why) = &done.why {
-        note(args.data.quiet, why);
-    }
+    tell_reasons(args.data.quiet, &done.reasons);
     output::print(&(done.summary() + &list(&done, &files)))
 }
 
@@ -50,8 +47,7 @@ pub fn run(args: &SketchArgs) -> Result<()> {
 pub struct Order<'a> {
     pub data: &'a DataArgs,
     pub recipe: &'a RecipeArgs,
-    pub purpose: Purpose,
-    pub seed: u64,
+    pub request: Request,
     pub pass: &'a PassArgs,
     pub spec: Option<&'a Path>,
     pub by: Option<&'a str>,
@@ -64,50 +60,35 @@ pub struct Done {
     pub outcome: Outcome,
     pub elapsed: Duration,
     /// Why the recipe is what it is, if it was chosen here.
-    pub why: Option<String>,
+    pub reasons: Vec<Reason>,
     /// The rows it was chosen on.
     pub pilot: Option<Pilot>,
 }
 
 impl Order<'_> {
     /// Reads or designs the recipe and sketches every row.
-    pub fn carry_out(&self) -> Result<Done> {
-        let given = self.spec.map(read_spec).transpose()?;
-        let columns = wanted_columns(self.data.columns.clone(), given.as_ref())?;
+    pub fn run(&self) -> Result<Done> {
         let options = ReadOptions {
             by: self.by.map(str::to_owned),
             weights: self.pass.weights.clone(),
             chunk_rows: self.pass.chunk,
             ..ReadOptions::default()
         };
-        let mut dataset = open(self.data, columns, options)?;
-        let (spec, pilot, why) = match given {
-            Some(spec) => (spec, None, None),
-            None => {
-                let look = Look {
-                    threads: self.pass.threads.count(),
-                    quiet: self.data.quiet,
-                    max_groups: self.max_groups,
-                    again: true,
-                };
-                let found = design_on(&mut dataset, self.purpose, self.recipe, self.seed, look)?;
-                (found.spec, found.pilot, Some(found.why))
-            }
-        };
+        let mut job = job(self.data, self.recipe, self.request.clone(), options);
+        job.spec = self.spec.map(read_spec).transpose()?;
+        let mut dataset = open_job(&job, self.data.quiet)?;
+        let (threads, quiet) = (self.pass.threads.count(), self.data.quiet);
+        let way = Way { threads, quiet, max_groups: self.max_groups, again: true };
+        let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, self.recipe, way)?;
         let mut operator = spec.build()?;
         if let Some(name) = &self.pass.backend {
             operator = operator.with_backend(backend(name)?);
         }
         let start = Instant::now();
-        let outcome = self.drive(&mut dataset, &operator)?;
-        Ok(Done { operator, outcome, elapsed: start.elapsed(), why, pilot })
-    }
-
-    fn drive(&self, dataset: &mut Dataset, operator: &SketchOperator) -> Result<Outcome> {
-        let threads = self.pass.threads.count();
-        with_progress(dataset, threads, self.data.quiet, |dataset, options| {
-            sketch_dataset(dataset, operator, &DriveOptions { max_groups: self.max_groups, ..*options })
-        })
+        let outcome = with_progress(&mut dataset, threads, quiet, |dataset, options| {
+            dataset.sketch(&operator, &DriveOptions { max_groups: self.max_groups, ..*options })
+        })?;
+        Ok(Done { operator, outcome, elapsed: start.elapsed(), reasons, pilot })
     }
 }
 
@@ -133,20 +114,6 @@ pub fn with_progress<T>(
     });
     bar.finish_and_clear();
     Ok(result??)
-}
-
-fn wanted_columns(asked: Option<Vec<String>>, given: Option<&SketchSpec>) -> Result<Option<Vec<String>>> {
-    match (given, asked) {
-        (Some(spec), Some(asked)) if asked != spec.columns => {
-            bail!(
-                "--columns {} are not those of the spec ({}); leave --columns out",
-                asked.join(","),
-                spec.columns.join(",")
-            )
-        }
-        (Some(spec), _) => Ok(Some(spec.columns.clone())),
-        (None, asked) => Ok(asked),
-    }
 }
 
 fn backend(name: &str) -> Result<Backend> {

@@ -159,7 +159,8 @@ impl Simd for Avx2 {
             let offsets = _mm_slli_epi32::<4>(_mm_min_epu32(_mm256_cvttpd_epi32(x), last));
             let halves = [_mm_cvtsi128_si64(offsets) as u64, _mm_extract_epi64::<1>(offsets) as u64];
             let load = |i: usize| {
-                let offset = if i.is_multiple_of(2) { halves[i / 2] & 0xffff_ffff } else { halves[i / 2] >> 32 };
+                let offset =
+                    if i.is_multiple_of(2) { halves[i / 2] & 0xffff_ffff } else { halves[i / 2] >> 32 };
                 _mm_loadu_pd(pairs.as_ptr().byte_add(offset as usize).cast())
             };
             let even = _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(load(0)), load(2));

@@ -1,6 +1,6 @@
 //! Classification of small tables from one sketch per class: \[Sch21\] table 6.1, and mixtures beside it.
 
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::learn::classify::{ClassifyParams, Method, choose};
 use compressive::{FrequencyLaw, SketchSpec};
 
@@ -56,8 +56,8 @@ fn one(set: &Labelled, draw: u64) -> Result<Vec<f64>> {
     }
     let train = split.rows(&split.train, None);
     let labels: Vec<String> = split.train.iter().map(|i| set.classes[*i].to_string()).collect();
-    let params = DesignParams { task: Task::Classify, k: 1, seed: draw, ..DesignParams::default() };
-    let operator = design(&train, &columns, &params)?.build()?;
+    let params = Request::new(Task::Classify, 1).seed(draw);
+    let operator = design(Look::Sample { rows: &train, columns: &columns }, &params)?.spec.build()?;
     let sketches = split.sketches(&operator)?;
     let params = ClassifyParams::default();
     let mixture = split.error(&operator, &sketches, &params)?;

@@ -1,6 +1,6 @@
 //! Classification of images from one sketch per class: random convolutional features against Fourier features of the pixels, \[Sch21\] table 6.2.
 
-use compressive::design::{DesignParams, LawChoice, Task, design};
+use compressive::design::{LawChoice, Look, Request, Task, design};
 use compressive::learn::classify::{ClassifyParams, Method};
 use compressive::{Feature, FrequencyLaw, SketchOperator, SketchSpec};
 
@@ -55,16 +55,12 @@ fn one(set: &Set, data: &Labelled, size: usize, draw: u64) -> Result<Vec<f64>> {
         None => Split::random(data, &mut Rng::derived(62, draw)),
     };
     let pilot = split.rows(&split.train[..split.train.len().min(2000)], None);
-    let params = DesignParams {
-        task: Task::Classify,
-        k: 1,
-        size: Some(size),
-        law: LawChoice::Gaussian,
-        feature: Feature::Conv { height: set.side, width: set.side, channels: 1 },
-        seed: draw,
-        ..DesignParams::default()
-    };
-    let spec = design(&pilot, &data.columns(), &params)?;
+    let params = Request::new(Task::Classify, 1)
+        .size(size)
+        .law(LawChoice::Gaussian)
+        .feature(Feature::Conv { height: set.side, width: set.side, channels: 1 })
+        .seed(draw);
+    let spec = design(Look::Sample { rows: &pilot, columns: &data.columns() }, &params)?.spec;
     let transform = spec.transform.clone();
     let mut found = errors(&split, &spec.build()?)?;
     let mut best = vec![f64::INFINITY; RULES.len()];

@@ -1,6 +1,6 @@
 //! Classes in the plane that no line separates, told apart from one sketch per class, beside the best possible rule.
 
-use compressive::design::{DesignParams, Task, design};
+use compressive::design::{Look, Request, Task, design};
 use compressive::learn::Components;
 use compressive::learn::classify::{ClassifyParams, Method};
 use compressive::{FrequencyLaw, SketchSpec};
@@ -138,8 +138,9 @@ fn one_draw(data: Data, sizes: &[usize], draw: u64) -> Result<Accuracies> {
 /// Accuracy of a mixture of k Gaussians for each class, by the program's own recipe and size.
 fn mixture(split: &Split<'_>, k: usize, draw: u64) -> Result<f64> {
     let train = split.rows(&split.train, None);
-    let params = DesignParams { task: Task::Classify, k, seed: draw, ..DesignParams::default() };
-    let operator = design(&train, &split.all.columns(), &params)?.build()?;
+    let params = Request::new(Task::Classify, k).seed(draw);
+    let operator =
+        design(Look::Sample { rows: &train, columns: &split.all.columns() }, &params)?.spec.build()?;
     let mut params =
         ClassifyParams { uniform: true, k: Some(Components::Exactly(k)), ..ClassifyParams::default() };
     params.search.threads = 1;

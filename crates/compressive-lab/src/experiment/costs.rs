@@ -93,7 +93,7 @@ impl Sketched {
 
 #[cfg(test)]
 mod tests {
-    use compressive::design::DesignParams;
+    use compressive::design::Request;
 
     use super::*;
     use crate::experiment::fits;
@@ -118,7 +118,7 @@ mod tests {
         truth.means.iter_mut().for_each(|x| *x = 50.0 + 10.0 * *x);
         truth.covariances.iter_mut().for_each(|v| *v = 100.0);
         let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
-        let params = DesignParams { k: 3, size: Some(100), ..DesignParams::default() };
+        let params = Request::new(Task::Kmeans, 3).size(100);
         let sketched = fits::designed(&values, 2, &params).expect("designed");
         let mut moved = truth.clone();
         moved.means.iter_mut().for_each(|x| *x += 20.0);

@@ -1,7 +1,7 @@
 //! Why compressive k-means fails: the search or the cost, against the size of the sketch.
 
-use compressive::design::DesignParams;
-use compressive::design::scale::ScaleRule;
+use compressive::design::scale::{Estimate, ScaleRule};
+use compressive::design::{Request, Task};
 
 use crate::error::Result;
 use crate::experiment::costs::End;
@@ -29,8 +29,10 @@ const SUCCESS: f64 = 1.2;
 /// Runs of the best `cl-ompr` of several.
 pub(super) const RUNS: usize = 10;
 /// Rules of the scale, with their names: the program's own, and that of \[BCGS19\].
-const RULES: [(&str, ScaleRule); 2] =
-    [("mean-sigma", ScaleRule::MeanSigma), ("data-variance", ScaleRule::DataVariance)];
+const RULES: [(&str, ScaleRule); 2] = [
+    ("mean-sigma", ScaleRule::Estimated(Estimate::MeanSigma)),
+    ("data-variance", ScaleRule::Estimated(Estimate::DataVariance)),
+];
 
 /// The rules of a run; a quick one has the program's own.
 pub(super) fn rules(options: &Options) -> impl Iterator<Item = (&'static str, ScaleRule)> {
@@ -59,7 +61,7 @@ impl Drawn {
     /// Their sketch, for a size in units of K d.
     pub fn sketched(&self, ratio: f64, scale: ScaleRule, seed: u64) -> Result<Sketched> {
         let size = ((ratio * (K * self.sample.dim) as f64).round() as usize).max(K);
-        let params = DesignParams { k: K, size: Some(size), scale, seed, ..DesignParams::default() };
+        let params = Request::new(Task::Kmeans, K).size(size).scale(scale).seed(seed);
         fits::designed(&self.sample.values, self.sample.dim, &params)
     }
 

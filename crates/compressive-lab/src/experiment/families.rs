@@ -1,6 +1,6 @@
 //! k-medians and mixtures of alpha-stable laws: planted parameters found in the sketch.
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::model::Content;
 
 use crate::error::Result;
@@ -108,7 +108,7 @@ fn medians(tails: Tails, n_rows: usize, draw: u64) -> Result<[f64; 3]> {
         let (_, b) = kmedians(rows, truth, 200);
         (a.min(b), sum_of_distances(rows, &starts.centers))
     };
-    let params = DesignParams { task: Task::Kmedians, k: K, seed: draw, ..DesignParams::default() };
+    let params = Request::new(Task::Kmedians, K).seed(draw);
     let sketched = fits::designed(&sample.values, DIM, &params)?;
     let cost = |task| -> Result<f64> {
         let centers = sketched.model(task, K)?.locations().concat();
@@ -150,7 +150,7 @@ fn recovered(k: usize, dim: usize, alpha: &[f64], n_rows: usize, draw: u64) -> R
         alpha: alpha.to_vec(),
     };
     let sample = law.sample(n_rows, &mut rng)?;
-    let params = DesignParams { task: Task::Stable, k, seed: draw, ..DesignParams::default() };
+    let params = Request::new(Task::Stable, k).seed(draw);
     let model = fits::designed(&sample.values, dim, &params)?.model(Task::Stable, k)?;
     let Content::Stable { locations, scales, alpha: found, .. } = &model.content else {
         return Ok([f64::NAN; 3]);

@@ -3,23 +3,25 @@
 use compressive::density::Fit;
 use compressive::density::Target;
 use compressive::density::atom::{AtomFamily, Shape as AtomShape};
-use compressive::design::{DesignParams, Task, design, private as private_pilot};
+use compressive::design::{Look, Request, Task, design, look_spec};
 use compressive::learn::propose::clompr::cl_ompr;
 use compressive::learn::propose::greedy::{GreedyParams, Start};
 use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
-use compressive::{Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
+use compressive::{
+    Bounds, Feature, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec,
+};
 
 use crate::error::Result;
 use compressive_data::parallel::map_chunks;
 use compressive_data::{Mixture, Shape};
 
 /// Rows the program designs a spec on.
-pub(super) const PILOT_ROWS: usize = 10_000;
+pub(super) use compressive::design::PILOT_ROWS;
 
 /// Share of a privacy budget that the scale of the frequencies is paid with.
-pub(super) const PILOT_SHARE: f64 = 0.1;
+pub(super) const PILOT_SHARE: f64 = compressive::design::LOOK_SHARE;
 
 /// A sketch, ready to be decoded.
 pub(super) struct Sketched {
@@ -40,13 +42,13 @@ pub(super) fn columns(dim: usize) -> Vec<String> {
 }
 
 /// The program's own design on a pilot of the rows, then one pass over all.
-pub(super) fn designed(values: &[f64], dim: usize, params: &DesignParams) -> Result<Sketched> {
+pub(super) fn designed(values: &[f64], dim: usize, params: &Request) -> Result<Sketched> {
     sketch(values, spec(values, dim, params)?)
 }
 
 /// The program's own design on a pilot of the rows.
-pub(super) fn spec(values: &[f64], dim: usize, params: &DesignParams) -> Result<SketchSpec> {
-    Ok(design(&pilot(values, dim), &columns(dim), params)?)
+pub(super) fn spec(values: &[f64], dim: usize, params: &Request) -> Result<SketchSpec> {
+    Ok(design(Look::Sample { rows: &pilot(values, dim), columns: &columns(dim) }, params)?.spec)
 }
 
 /// A sketch without any transform: the law at a given scale in the data's own units, and the range of the rows as the box.
@@ -79,7 +81,7 @@ pub(super) fn in_box(values: &[f64], mut spec: SketchSpec) -> Result<Sketched> {
 
 /// The scale that \[KBGP18\] estimates (`EstimMeanSigma`) on a pilot of the rows in their own units.
 pub(super) fn estimated_scale(values: &[f64], dim: usize, seed: u64) -> Result<f64> {
-    let rule = compressive::design::scale::ScaleRule::MeanSigma;
+    let rule = compressive::design::scale::Estimate::MeanSigma;
     Ok(compressive::design::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
 }
 
@@ -93,22 +95,23 @@ pub(super) fn cube(dim: usize, half_width: f64) -> Bounds {
 pub(super) fn private(
     values: &[f64],
     dim: usize,
-    params: &DesignParams,
+    params: &Request,
     privacy: &PrivacyParams,
     noise_seed: u64,
 ) -> Result<Sketched> {
     let columns = columns(dim);
     let n_rows = (values.len() / dim) as f64;
-    let (forecasts, best) =
-        plan::plan(n_rows, params.task.parameters(params.k, dim), &params.feature, privacy)?;
-    let params = DesignParams { size: Some(forecasts[best].size), ..params.clone() };
+    let k = params.k.unwrap_or(params.defaults()?.k);
+    let feature = params.feature.clone().unwrap_or(Feature::Fourier);
+    let (forecasts, best) = plan::plan(n_rows, params.task.parameters(k, dim), &feature, privacy)?;
+    let params = params.clone().size(forecasts[best].size);
     let mut entropy = SeededEntropy::new(noise_seed);
     // A pilot is released for one row more or less; to replace a row is to remove one and add one.
     let changes = if privacy.neighbours == Neighbours::Replace { 2.0 } else { 1.0 };
     let paid = PrivacyParams { epsilon: PILOT_SHARE * privacy.epsilon / changes, ..PrivacyParams::default() };
-    let (_, pilot) = accumulated(values, private_pilot::pilot_spec(&columns, &params)?)?;
+    let (_, pilot) = accumulated(values, look_spec(&columns, &params)?)?;
     let pilot = privatize(&pilot, &paid, &mut entropy)?;
-    let (operator, sums) = accumulated(values, private_pilot::design(&columns, &params, Some(&pilot))?)?;
+    let (operator, sums) = accumulated(values, design(Look::Private(&pilot), &params)?.spec)?;
     Ok(Sketched { moments: privatize(&sums, privacy, &mut entropy)?.moments(), operator })
 }
 
@@ -267,7 +270,7 @@ mod tests {
         truth.means.iter_mut().for_each(|x| *x = 1000.0 + 100.0 * *x);
         truth.covariances.iter_mut().for_each(|v| *v = 1e4);
         let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
-        let params = DesignParams { k: 2, size: Some(100), ..DesignParams::default() };
+        let params = Request::new(Task::Kmeans, 2).size(100);
         let sketched = designed(&values, 2, &params).expect("designed");
         let auto = sketched.centers(2, Decoder::Auto, 1).expect("decoded");
         let mixture = sketched.mixture(2, Decoder::Auto, 1).expect("decoded");
@@ -282,7 +285,7 @@ mod tests {
     #[test]
     fn a_private_sketch_pays_for_its_scale_from_the_same_budget() {
         let values: Vec<f64> = (0..4000).map(|i| 3.0 * (f64::from(i) * 0.7).sin()).collect();
-        let params = DesignParams { k: 2, bounds: Some(cube(2, 5.0)), ..DesignParams::default() };
+        let params = Request::new(Task::Kmeans, 2).bounds(cube(2, 5.0));
         for (neighbours, changes) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
             let privacy = PrivacyParams { epsilon: 2.0, neighbours, ..PrivacyParams::default() };
             let sketched = private(&values, 2, &params, &privacy, 1).expect("released");

@@ -1,7 +1,7 @@
 //! A fleet of one-bit sensors on generated readings: clusters and mixtures against the bits on the air.
 
 use compressive::Sketch;
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -129,14 +129,7 @@ fn one_draw(sensors: usize, readings: usize, ratios: &[f64], draw: u64) -> Resul
         for &ratio in ratios {
             let mut values = Values::default();
             for (losses, feature) in values.iter_mut().zip(features()) {
-                let params = DesignParams {
-                    task,
-                    k: REGIMES,
-                    size: Some(size(task, ratio)),
-                    feature,
-                    seed: draw,
-                    ..DesignParams::default()
-                };
+                let params = Request::new(task, REGIMES).size(size(task, ratio)).feature(feature).seed(draw);
                 let sketched = fits::sketch(&rows, fleet.recipe(&params)?)?;
                 *losses = match task {
                     Task::Kmeans => kmeans_losses(&rows, &sketched, &mut reference)?,
@@ -146,7 +139,7 @@ fn one_draw(sensors: usize, readings: usize, ratios: &[f64], draw: u64) -> Resul
                         [best - log_likelihood(all, &greedy)?, best - log_likelihood(all, &auto)?]
                     }
                 };
-                if task == Task::Kmeans && params.feature == compressive::Feature::OneBit {
+                if task == Task::Kmeans && params.feature == Some(compressive::Feature::OneBit) {
                     let (server, bytes) = fleet.collect(&sketched.operator)?;
                     (found.bytes, found.same) = (bytes, found.same && is_sketch(&rows, &server, &sketched)?);
                 }

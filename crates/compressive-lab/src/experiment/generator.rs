@@ -1,6 +1,6 @@
 //! Generative networks from a sketch: how far what they make is from held-out rows.
 
-use compressive::design::{DesignParams, LawChoice, Task};
+use compressive::design::{LawChoice, Request, Task};
 use compressive::learn::generator::{TrainParams, train};
 use compressive::model::Content;
 use compressive::model::Generator;
@@ -123,7 +123,7 @@ fn one(set: usize, draw: u64, (n, measured): (usize, usize), options: &Options) 
     let rng = |stream: u64| Rng::derived(7000 + 10 * draw + set as u64, stream);
     let values = rows_of(set, n, &mut rng(0))?;
     let law = LawChoice::MultiScale;
-    let design = DesignParams { task: Task::Generate, law, seed: draw, ..DesignParams::default() };
+    let design = Request::new(Task::Generate, 10).law(law).seed(draw);
     let sketched = fits::designed(&values, 2, &design)?;
     let model = train(&sketched.operator, &sketched.moments, &params(options, draw), &mut |_, _| ())?;
     let misfit = model.origin.as_ref().map_or(f64::NAN, |origin| origin.misfit.value());

@@ -1,9 +1,9 @@
 //! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit is.
 
+use compressive::Feature;
 use compressive::design::scale::ScaleRule;
-use compressive::design::{DesignParams, LawChoice, Task};
+use compressive::design::{LawChoice, Request, Task};
 use compressive::learn::Decoder;
-use compressive::{Feature, LandmarkRule};
 
 use crate::error::Result;
 use crate::experiment::{fits, real};
@@ -24,7 +24,7 @@ pub(super) enum Method {
     /// The same with half of the frequencies: as many sums.
     HalfFourier(LawChoice),
     /// Kernel values at landmarks.
-    Nystrom(LandmarkRule),
+    Nystrom(LawChoice),
 }
 
 /// A table, and what k-means or expectation-maximisation on all its rows reaches.
@@ -73,22 +73,15 @@ impl Problem {
     /// that of the kernel or of the law, in estimated cluster widths.
     pub fn loss(&self, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
         // A quantised feature has the estimate itself as its scale.
-        let probe = DesignParams {
-            task: self.task,
-            k: K,
-            size: Some(1),
-            feature: Feature::OneBit,
-            seed,
-            ..DesignParams::default()
-        };
+        let probe = Request::new(self.task, K).size(1).feature(Feature::OneBit).seed(seed);
         let unit = fits::spec(&self.values, self.dim, &probe)?.scale;
         let (feature, law, size) = match method {
             Method::Fourier(law) => (Feature::Fourier, law, size),
             Method::HalfFourier(law) => (Feature::Fourier, law, size.div_ceil(2)),
-            Method::Nystrom(rule) => (Feature::Nystrom, LawChoice::Landmarks(rule), size),
+            Method::Nystrom(rule) => (Feature::Nystrom, rule, size),
         };
         let scale = ScaleRule::Fixed(width * unit);
-        let params = DesignParams { feature, law, size: Some(size), scale, ..probe };
+        let params = probe.feature(feature).law(law).size(size).scale(scale);
         let sketched = fits::designed(&self.values, self.dim, &params)?;
         let rows = Rows::new(&self.values, self.dim)?;
         match self.task {

@@ -1,6 +1,6 @@
 //! Compressive k-means: share of optimal fits against the size of the sketch, all decoders side by side.
 
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -103,12 +103,7 @@ fn one_draw(
     let large = problem.k.max(problem.dim) > 10;
     let mut decoded = Vec::new();
     for size in sizes {
-        let params = DesignParams {
-            k: problem.k,
-            size: Some(problem.frequencies(size)),
-            seed: draw,
-            ..DesignParams::default()
-        };
+        let params = Request::new(Task::Kmeans, problem.k).size(problem.frequencies(size)).seed(draw);
         let sketched = fits::designed(&drawn.sample.values, problem.dim, &params)?;
         let mut cells = Vec::new();
         for (_, method, most) in METHODS {

@@ -1,6 +1,6 @@
 //! Seconds of compressive k-means against the number of rows, beside Lloyd's algorithm on all of them.
 
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -65,7 +65,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
 fn one(n_rows: usize, repeats: usize) -> Result<Outcome> {
     let mut rng = Rng::derived(12_000, 0);
     let sample = generate::separated(K, DIM, SEPARATION, &mut rng)?.sample(n_rows, &mut rng)?;
-    let params = DesignParams { k: K, size: Some(SIZE), ..DesignParams::default() };
+    let params = Request::new(Task::Kmeans, K).size(SIZE);
     let (sketched, sketch) = timed_median(if n_rows < LARGE { repeats } else { 1 }, || {
         fits::sketch_on(&sample.values, fits::spec(&sample.values, DIM, &params)?, THREADS)
     })?;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_4, PI};
 
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::features::{Buffer, packed};
 use compressive::learn::Decoder;
 use compressive::privacy::{LocalResponse, PrivateSketch, SeededEntropy};
@@ -125,13 +125,7 @@ fn one_draw(n_rows: usize, ratios: &[usize], draw: u64) -> Result<Vec<Outcome>> 
     let reference =
         lloyd(evaluated, &truth.means, &KMeansParams { threads: 1, ..KMeansParams::default() })?.sse;
     let one = |ratio: &usize| -> Result<Outcome> {
-        let params = DesignParams {
-            k: K,
-            feature: Feature::OneBit,
-            size: Some(ratio * K * DIM),
-            seed: draw,
-            ..DesignParams::default()
-        };
+        let params = Request::new(Task::Kmeans, K).feature(Feature::OneBit).size(ratio * K * DIM).seed(draw);
         let spec = fits::spec(&sample.values, DIM, &params)?;
         let (operator, sums) = fits::accumulated(&sample.values, spec)?;
         let loss = |sketched: &Sketched| -> Result<f64> {

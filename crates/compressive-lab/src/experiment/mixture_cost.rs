@@ -1,6 +1,6 @@
 //! Seconds and memory of compressive mixture learning against the number of rows, beside expectation-maximisation.
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -64,7 +64,7 @@ fn one(n_rows: usize, repeats: usize) -> Result<Outcome> {
     let mut rng = Rng::derived(13_000, 0);
     let sample = generate::random_variances(K, DIM, &mut rng)?.sample(n_rows, &mut rng)?;
     let size = Some(SIZE * parameters(K, DIM));
-    let params = DesignParams { task: Task::Gmm, k: K, size, ..DesignParams::default() };
+    let params = Request::new(Task::Gmm, K).size(size);
     let (sketched, sketch) =
         timed(|| fits::sketch_on(&sample.values, fits::spec(&sample.values, DIM, &params)?, THREADS))?;
     let mut learn = [0.0; 4];

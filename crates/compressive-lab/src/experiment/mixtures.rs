@@ -1,7 +1,7 @@
 //! What the experiments on mixtures share: designs, the measure, cells.
 
 use compressive::FrequencyLaw;
-use compressive::design::{DesignParams, LawChoice, Task};
+use compressive::design::{LawChoice, Request, Task};
 
 use crate::error::Result;
 use crate::experiment::draws::{mean, median};
@@ -25,7 +25,7 @@ pub(super) fn designed(
     law: LawChoice,
     seed: u64,
 ) -> Result<Sketched> {
-    let params = DesignParams { task: Task::Gmm, k, size: Some(size), law, seed, ..DesignParams::default() };
+    let params = Request::new(Task::Gmm, k).size(size).law(law).seed(seed);
     fits::designed(&sample.values, sample.dim, &params)
 }
 

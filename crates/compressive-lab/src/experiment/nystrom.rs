@@ -1,6 +1,5 @@
 //! Nystrom against Fourier sketches over the sketch size: figure 1 of \[CCDR22\].
 
-use compressive::LandmarkRule;
 use compressive::design::{LawChoice, Task};
 
 use crate::error::Result;
@@ -67,10 +66,10 @@ const SETS: [Set; 3] = [
 const METHODS: [(&str, Method); 6] = [
     ("Fourier, m frequencies", Method::Fourier(LawChoice::AdaptedRadius)),
     ("Fourier, m sums", Method::HalfFourier(LawChoice::AdaptedRadius)),
-    ("uniform", Method::Nystrom(LandmarkRule::Uniform)),
-    ("leverage", Method::Nystrom(LandmarkRule::Leverage)),
-    ("greedy", Method::Nystrom(LandmarkRule::Greedy)),
-    ("rpcholesky", Method::Nystrom(LandmarkRule::Rpcholesky)),
+    ("uniform", Method::Nystrom(LawChoice::Uniform)),
+    ("leverage", Method::Nystrom(LawChoice::Leverage)),
+    ("greedy", Method::Nystrom(LawChoice::Greedy)),
+    ("rpcholesky", Method::Nystrom(LawChoice::Rpcholesky)),
 ];
 
 /// Sizes m in parameters of the task.

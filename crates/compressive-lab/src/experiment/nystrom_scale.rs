@@ -1,6 +1,5 @@
 //! The usable range of kernel widths: Nystrom against Fourier sketches, after figure 2 of \[CCDR22\].
 
-use compressive::LandmarkRule;
 use compressive::design::{LawChoice, Task};
 
 use crate::error::Result;
@@ -32,7 +31,7 @@ const WIDTHS: [f64; 10] = [0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.7, 8.0, 11.0, 16.0];
 const METHODS: [(&str, Method); 3] = [
     ("Fourier, m frequencies", Method::Fourier(LawChoice::Gaussian)),
     ("Fourier, m sums", Method::HalfFourier(LawChoice::Gaussian)),
-    ("Nystrom, rpcholesky", Method::Nystrom(LandmarkRule::Rpcholesky)),
+    ("Nystrom, rpcholesky", Method::Nystrom(LawChoice::Rpcholesky)),
 ];
 /// m in parameters of the task.
 const SIZE: f64 = 2.0;

@@ -1,7 +1,7 @@
 //! One-bit and sawtooth sketches at 1.3 times the size, decoded as any other.
 
 use compressive::Feature;
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -85,13 +85,10 @@ fn one_draw(
             if feature == Feature::Sawtooth && problem.k.max(problem.dim) > 10 && draw >= LARGE_SAWTOOTH {
                 continue;
             }
-            let params = DesignParams {
-                k: problem.k,
-                size: Some(problem.frequencies(size)),
-                feature,
-                seed: draw,
-                ..DesignParams::default()
-            };
+            let params = Request::new(Task::Kmeans, problem.k)
+                .size(problem.frequencies(size))
+                .feature(feature)
+                .seed(draw);
             let sketched = fits::designed(&drawn.sample.values, problem.dim, &params)?;
             let centers = sketched.centers(problem.k, Decoder::Auto, 1)?;
             *value = Some(sse(rows, &centers)? / drawn.reference);

@@ -1,7 +1,7 @@
 //! Principal components from random second moments: how much is lost against the rows themselves.
 
 use compressive::Feature;
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 use compressive::model::{Content, Model};
 
@@ -116,15 +116,11 @@ fn one_draw(problem: Problem, factors: &[f64], draw: u64) -> Result<Vec<[[f64; 3
     for factor in factors {
         let mut cells = [[f64::NAN; 3]; 3];
         for (kind, row) in cells.iter_mut().enumerate() {
-            let params = DesignParams {
-                task: Task::Pca,
-                k,
-                size: Some((factor * (k * dim) as f64).round() as usize),
-                feature: Feature::Quadratic { complex: KINDS[kind] == "complex" },
-                structured: Some(KINDS[kind] == "structured"),
-                seed: draw,
-                ..DesignParams::default()
-            };
+            let params = Request::new(Task::Pca, k)
+                .size((factor * (k * dim) as f64).round() as usize)
+                .feature(Feature::Quadratic { complex: KINDS[kind] == "complex" })
+                .structured(KINDS[kind] == "structured")
+                .seed(draw);
             let sketched = fits::designed(&values, dim, &params)?;
             for (value, decoder) in row.iter_mut().zip(DECODERS) {
                 if decoder == Decoder::Factorised || draw < CONVEX_DRAWS {

@@ -1,7 +1,7 @@
 //! The phase transition of k-means from one-bit sketches.
 
 use compressive::Feature;
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -179,7 +179,7 @@ fn one_draw(problem: (usize, usize), ratios: &[f64], draw: u64) -> Result<Vec<[f
         let mut cells = [0.0; 3];
         for (value, (_, one_bit, auto)) in cells.iter_mut().zip(VARIANTS) {
             let feature = if one_bit { Feature::OneBit } else { Feature::Fourier };
-            let params = DesignParams { k, size: Some(size), feature, seed: draw, ..DesignParams::default() };
+            let params = Request::new(Task::Kmeans, k).size(size).feature(feature).seed(draw);
             let sketched = fits::designed(&sample.values, dim, &params)?;
             let centers = if auto {
                 sketched.centers(k, Decoder::Auto, 1)?

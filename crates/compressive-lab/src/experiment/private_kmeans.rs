@@ -1,6 +1,6 @@
 //! Private k-means: one private sketch against DP-Lloyd, for three sizes of table and budgets from 0.01 to 10.
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 use compressive::privacy::PrivacyParams;
 
@@ -152,13 +152,7 @@ fn one_draw(n_rows: usize, budgets: &[f64], draw: u64) -> Result<Vec<Outcome>> {
                 PrivateKMeansParams { epsilon, start, seed, threads: 1, ..PrivateKMeansParams::default() };
             Ok(sse(evaluated, &private_kmeans(rows, K, &bounds, &params)?.centers)?)
         };
-        let params = DesignParams {
-            task: Task::Kmeans,
-            k: K,
-            bounds: Some(fits::cube(DIM, BOX)),
-            seed: draw,
-            ..DesignParams::default()
-        };
+        let params = Request::new(Task::Kmeans, K).bounds(fits::cube(DIM, BOX)).seed(draw);
         let privacy = PrivacyParams { epsilon, ..PrivacyParams::default() };
         let sketched = fits::private(&sample.values, DIM, &params, &privacy, seed)?;
         let ours = sse(evaluated, &sketched.centers(K, Decoder::Auto, 1)?)?;

@@ -1,7 +1,7 @@
 //! Private k-means against the size of the sketch: more frequencies mean more noise.
 
 use compressive::Feature;
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 use compressive::privacy::{PrivacyParams, SeededEntropy, plan, privatize};
 
@@ -102,8 +102,7 @@ fn one_draw(n_rows: usize, grid: &Grid, draw: u64) -> Result<Medians> {
         lloyd(evaluated, &truth.means, &KMeansParams { threads: 1, ..KMeansParams::default() })?.sse;
     let mut all = vec![vec![vec![[f64::NAN; 2]; grid.ratios.len()]; grid.budgets.len()]; 2];
     for (at, ratio) in grid.ratios.iter().enumerate() {
-        let params =
-            DesignParams { k: K, size: Some(ratio * K * DIM), seed: draw, ..DesignParams::default() };
+        let params = Request::new(Task::Kmeans, K).size(ratio * K * DIM).seed(draw);
         let (operator, sums) = fits::accumulated(&sample.values, fits::spec(&sample.values, DIM, &params)?)?;
         let mut sketched = Sketched { moments: sums.moments()?, operator };
         for (which, &epsilon) in grid.budgets.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Linear queries from a sketch: whether the truth lies within the error that is stated, and how large that error is.
 
 use compressive::ask::query::{Estimate, Query, QueryParams, Value, answer};
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::privacy::PrivacyParams;
 use compressive::{Bounds, Feature};
 
@@ -146,19 +146,19 @@ fn one_draw(case: &Case, n_rows: usize, options: &Options, draw: u64) -> Result<
 }
 
 fn sketched(how: How, rows: Rows<'_>, seed: u64) -> Result<Sketched> {
-    let params = DesignParams { k: 10, seed, ..DesignParams::default() };
+    let params = Request::new(Task::Kmeans, 10).seed(seed);
     let (values, dim) = (rows.values(), rows.dim());
     match how {
-        How::Task(task) => fits::designed(values, dim, &DesignParams { task, ..params }),
+        How::Task(task) => fits::designed(values, dim, &params.task(task)),
         How::OneBit => {
             let feature = Feature::OneBit;
-            fits::designed(values, dim, &DesignParams { feature, dither: Some(true), ..params })
+            fits::designed(values, dim, &params.feature(feature).dither(true))
         }
         How::Private(epsilon) => {
             let largest = values.iter().fold(0.0f64, |a, x| a.max(x.abs()));
             let bounds = Some(Bounds { low: vec![-largest; dim], high: vec![largest; dim] });
             let privacy = PrivacyParams { epsilon, delta: 1e-6, ..PrivacyParams::default() };
-            fits::private(values, dim, &DesignParams { bounds, ..params }, &privacy, seed)
+            fits::private(values, dim, &params.bounds(bounds), &privacy, seed)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use compressive::RowsRef;
-use compressive::design::DesignParams;
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 use compressive_io::{DataSource, Dataset, ReadOptions, RowChunk};
 
@@ -59,7 +59,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         let outcomes = draws::map(draws, options.threads, set.name, progress, |draw| {
             let one = |size: f64| {
                 let size = Some((size * (K * dim) as f64).round() as usize);
-                let params = DesignParams { k: K, size, seed: draw, ..DesignParams::default() };
+                let params = Request::new(Task::Kmeans, K).size(size).seed(draw);
                 let centers = fits::designed(&values, dim, &params)?.centers(K, Decoder::Auto, 1)?;
                 Ok(sse(rows, &centers)? / best.sse)
             };

@@ -1,6 +1,6 @@
 //! Audio events by alpha features: accuracy against the bits of a contribution, on generated clips.
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 
 use crate::error::Result;
 use crate::experiment::bits::{Curves, Values, features};
@@ -97,14 +97,7 @@ fn one_draw((clips, k): (usize, usize), ratios: &[f64], draw: u64) -> Result<(Ve
     for &ratio in ratios {
         let mut values = Values::default();
         for (accuracies, feature) in values.iter_mut().zip(features()) {
-            let params = DesignParams {
-                task: Task::Gmm,
-                k,
-                size: Some(size(k, ratio)),
-                feature,
-                seed: draw,
-                ..DesignParams::default()
-            };
+            let params = Request::new(Task::Gmm, k).size(size(k, ratio)).feature(feature).seed(draw);
             let found = fits::designed(&rows, DIM, &params)?.both_mixtures(k, 1)?;
             *accuracies = [percent(&found[0])?, percent(&found[1])?];
         }

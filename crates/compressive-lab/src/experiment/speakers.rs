@@ -1,6 +1,6 @@
 //! Speaker verification with a background model from a sketch: equal error rates against the size of the sketch, on synthetic speakers.
 
-use compressive::design::{DesignParams, Task};
+use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -203,13 +203,7 @@ fn one_draw(sizes: Sizes, k: usize, ratios: &[f64], draw: u64) -> Result<Rates> 
     };
     let (mut sketched, mut width) = (Vec::new(), f64::NAN);
     for &ratio in ratios {
-        let params = DesignParams {
-            task: Task::Gmm,
-            k,
-            size: Some(size(k, ratio)),
-            seed: draw,
-            ..DesignParams::default()
-        };
+        let params = Request::new(Task::Gmm, k).size(size(k, ratio)).seed(draw);
         let sketch = fits::designed(&speakers.frames, DIM, &params)?;
         let found = [
             sketch.published_mixture(k)?,

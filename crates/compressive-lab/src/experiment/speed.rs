@@ -1,6 +1,6 @@
 //! Seconds of the decoders, measured alone.
 
-use compressive::design::{DesignParams, LawChoice};
+use compressive::design::{LawChoice, Request, Task};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -117,6 +117,6 @@ fn prepare(case: &Case, n_rows: usize, seed: u64) -> Result<Sketched> {
         return mixtures::designed(&sample, case.k, case.size, LawChoice::AdaptedRadius, seed);
     }
     let sample = generate::separated(case.k, case.dim, 2.5, &mut rng)?.sample(n_rows, &mut rng)?;
-    let params = DesignParams { k: case.k, size: Some(case.size), seed, ..DesignParams::default() };
+    let params = Request::new(Task::Kmeans, case.k).size(case.size).seed(seed);
     fits::designed(&sample.values, case.dim, &params)
 }

@@ -2,7 +2,7 @@
 //!
 //! The readings are those of a machine hall with [`REGIMES`] regimes in [`DIM`] quantities; every sensor has its own share of regimes and its own bias.
 
-use compressive::design::{DesignParams, design};
+use compressive::design::{Look, Request, design};
 use compressive::features::{Buffer, add_packed, packed};
 use compressive::{RowsRef, Sketch, SketchOperator, SketchSpec};
 
@@ -40,11 +40,11 @@ impl Fleet {
     }
 
     /// The recipe that every sensor gets, designed on the first readings of a few sensors.
-    pub fn recipe(&self, params: &DesignParams) -> Result<SketchSpec> {
+    pub fn recipe(&self, params: &Request) -> Result<SketchSpec> {
         let columns: Vec<String> = QUANTITIES.iter().map(|(name, ..)| (*name).to_owned()).collect();
         let first = |sensor: &Vec<f64>| sensor[..sensor.len().min(PILOT.1 * DIM)].to_vec();
         let pilot: Vec<f64> = self.sensors.iter().take(PILOT.0).flat_map(first).collect();
-        Ok(design(&pilot, &columns, params)?)
+        Ok(design(Look::Sample { rows: &pilot, columns: &columns }, params)?.spec)
     }
 
     /// What the server counts if every sensor sends its readings as packed bits, one reading of each sensor in turn; and the bytes of a message. For one-bit features.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _native
 from ._data import Data, bounds_of, source
-from ._native import Model, PrivateSketch, Sketch, SketchSpec
+from ._native import PILOT_ROWS, Model, PrivateSketch, Sketch, SketchSpec
 from ._progress import progress_of
 
 if TYPE_CHECKING:
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = bool | Callable[[int], object] | None
 
-PILOT_ROWS = 10_000
-
 
 def wanted(
     *,
     task: str,
-    k: int,
+    k: int | None = None,
     size: int | None = None,
     law: str | None = None,
     scale: float | str | None = None,
     feature: str | None = None,
+    table: Sequence[float] | None = None,
     image: tuple[int, int, int] | None = None,
     complex: bool = False,
     dither: bool | None = None,
@@ -39,7 +38,7 @@ def wanted(
     bounds: tuple[list[float], list[float]] | None = None,
     seed: int = 0,
 ) -> _native.Wanted:
-    """What is asked of a recipe, with the command line's defaults."""
+    """What is asked of a recipe; None stands for the default, which is one for Python and the command line."""
     return {
         "task": task,
         "k": k,
@@ -47,11 +46,12 @@ def wanted(
         "law": law,
         "scale": None if scale is None else str(scale),
         "feature": feature,
+        "table": table,
         "image": image,
         "complex": complex,
         "dither": dither,
         "whiten": whiten,
-        "scaling": scaling or "auto",
+        "scaling": scaling,
         "structured": structured,
         "bounds": bounds,
         "seed": seed,
@@ -60,7 +60,7 @@ def wanted(
 
 def design(
     data: Data,
-    k: int = 10,
+    k: int | None = None,
     *,
     task: str = "kmeans",
     columns: Sequence[str] | None = None,
@@ -79,8 +79,8 @@ def design(
     ----------
     data : table
         Array of shape (n, d), frame, Arrow stream, pyarrow dataset, or path(s) of files.
-    k : int
-        Number of clusters or components that the sketch should carry.
+    k : int, optional
+        Number of clusters or components that the sketch should carry; by default 10, or 1 a class for "classify".
     task : {"kmeans", "gmm", "pca", "kmedians", "stable", "generate", "classify"}
         Sets the size and the feature.
     columns, exclude : sequence of str
@@ -95,35 +95,35 @@ def design(
     seed : int
         Seed of the sample and the frequencies.
     **recipe
-        `size`, `law`, `scale`, `feature`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as the
-        flags of ``compressive design``.
+        `size`, `law`, `scale`, `feature`, `table`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as
+        the flags of ``compressive design``; `table` is a sequence of numbers.
 
     Returns
     -------
     SketchSpec
+        Its `reasons` say why it is what it is.
     """
     rows = source(data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows)
-    box = bounds_of(bounds, rows.columns)
-    asked = wanted(task=task, k=k, bounds=box, seed=seed, **recipe)
-    if private is None:
-        sample, _ = rows.pilot(max(pilot, 2), seed)
-        return _native.design(sample, rows.columns, asked)
-    if box is None:
-        raise ValueError("private recipes need bounds=(low, high): the range of the rows would reveal some of them")
-    return private_recipe(rows, asked, private, threads)
+    asked = wanted(task=task, k=k, bounds=bounds_of(bounds, rows.columns), seed=seed, **recipe)
+    return recipe_of(rows, asked, pilot=pilot, private=private, threads=threads)
 
 
-def private_recipe(rows: _native.Source, asked: _native.Wanted, cost: float, threads: int) -> SketchSpec:
-    """The recipe for declared bounds, after a private look at the rows that costs `cost`."""
-    if cost < 0:
-        raise ValueError(f"private={cost}: give a part of the privacy budget, or 0 to not look at the rows")
-    if cost == 0:
-        return _native.private_design(rows.columns, asked)
-    spec = _native.private_pilot_spec(rows.columns, asked)
-    sums = Sketch(spec)
-    sums.add_source(rows, threads)
-    look = _native.privatize(sums, cost, 0.0, "add-remove", None, 1, False)
-    return _native.private_design(rows.columns, asked, look)
+def recipe_of(
+    rows: _native.Source,
+    asked: _native.Wanted,
+    *,
+    pilot: int | None = None,
+    private: float | None = None,
+    again: bool = False,
+    threads: int = 0,
+) -> SketchSpec:
+    """The recipe for some rows; with `private` from declared bounds and a look at the rows that costs so much."""
+    if private is not None:
+        if asked["bounds"] is None:
+            raise ValueError("private recipes need bounds=(low, high): the range of the rows would reveal some of them")
+        if private < 0:
+            raise ValueError(f"private={private}: give a part of the privacy budget, or 0 to not look at the rows")
+    return rows.design(asked, pilot, private, again, threads)
 
 
 @overload
@@ -177,7 +177,8 @@ def sketch(
     data : table
         As in `design`.
     spec : SketchSpec, optional
-        The recipe; without one it is chosen as `design` does, with the arguments in `recipe` (`k`, `task`, ...).
+        The recipe; without one it is chosen as `design` does, with the arguments in `recipe` (`k`, `task`, `pilot`,
+        `private`, ...).
     by : str or array of n labels, optional
         Makes one sketch for each distinct value of this column.
     weights : str or array of n numbers, optional
@@ -199,18 +200,13 @@ def sketch(
         columns = spec.columns
     rows = source(data, columns, exclude=exclude, weights=weights, by=by, skip_bad_rows=skip_bad_rows)
     if spec is None:
-        spec = _design_on(rows, **recipe)
+        private, pilot = recipe.pop("private", None), recipe.pop("pilot", None)
+        recipe["bounds"] = bounds_of(recipe.get("bounds"), rows.columns)
+        asked = wanted(**{"task": "kmeans", **recipe})
+        spec = recipe_of(rows, asked, pilot=pilot, private=private, again=True, threads=threads)
     with progress_of(progress, rows.n_rows) as tell:
         sketches, _, _ = rows.sketch(spec, threads, max_groups, tell)
     return sketches if by is not None else sketches[""]
-
-
-def _design_on(
-    rows: _native.Source, k: int = 10, task: str = "kmeans", seed: int = 0, bounds: Any = None, **recipe: Any
-) -> SketchSpec:
-    sample, _ = rows.pilot(PILOT_ROWS, seed)
-    box = bounds_of(bounds, rows.columns)
-    return _native.design(sample, rows.columns, wanted(task=task, k=k, seed=seed, bounds=box, **recipe))
 
 
 def load(path: str | os.PathLike[str]) -> Sketch | PrivateSketch:

@@ -8,6 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 __version__: str
+PILOT_ROWS: int
+LOOK_SHARE: float
+TASKS: list[str]
+FEATURES: list[str]
 
 class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -57,6 +61,8 @@ class SketchSpec:
     def transform(self) -> tuple[list[float], list[float]]: ...
     @property
     def fingerprint(self) -> str: ...
+    @property
+    def reasons(self) -> list[str]: ...
     def radii(self) -> npt.NDArray[np.float64]: ...
     def with_columns(self, columns: Sequence[str]) -> SketchSpec: ...
     def features(self, source: Source, threads: int = 0) -> npt.NDArray[np.float32]: ...
@@ -172,6 +178,14 @@ class Source:
     @property
     def n_rows(self) -> int | None: ...
     def pilot(self, n_max: int, seed: int) -> tuple[npt.NDArray[np.float64], list[str] | None]: ...
+    def design(
+        self,
+        wanted: Wanted,
+        pilot: int | None = None,
+        private: float | None = None,
+        again: bool = False,
+        threads: int = 0,
+    ) -> SketchSpec: ...
     def sketch(
         self,
         spec: SketchSpec,
@@ -242,19 +256,28 @@ class Sending(TypedDict):
 
 class Wanted(TypedDict):
     task: str
-    k: int
+    k: int | None
     size: int | None
     law: str | None
     scale: str | None
     feature: str | None
+    table: Sequence[float] | None
     image: tuple[int, int, int] | None
     complex: bool
     dither: bool | None
     whiten: bool
-    scaling: str
+    scaling: str | None
     structured: bool | None
     bounds: tuple[Sequence[float], Sequence[float]] | None
     seed: int
+
+class DefaultsRow(TypedDict):
+    task: str
+    feature: str
+    k: int
+    law: str
+    dither: bool
+    pilot_rows: int
 
 class Search(TypedDict):
     decoder: str
@@ -271,8 +294,8 @@ class Comparison(TypedDict):
     rows: tuple[int, int]
 
 def design(rows: npt.NDArray[np.float64], columns: Sequence[str], wanted: Wanted) -> SketchSpec: ...
-def private_pilot_spec(columns: Sequence[str], wanted: Wanted) -> SketchSpec: ...
-def private_design(columns: Sequence[str], wanted: Wanted, pilot: PrivateSketch | None = None) -> SketchSpec: ...
+def defaults() -> list[DefaultsRow]: ...
+def default_size(parameters: int) -> int: ...
 def compare(a: Sketch, b: Sketch) -> Comparison: ...
 def read(data: bytes) -> Sketch | PrivateSketch: ...
 def privatize(

@@ -4,8 +4,9 @@
 //! narrower the kernel the better it tells classes apart, and the more frequencies it takes; on digits and Fashion-MNIST 2 to 2.5 and 3 to 3.5 radians classify best.
 //! Cost: one convolution of at most 1000 images.
 
+use crate::design::LawChoice;
+use crate::design::request::Settled;
 use crate::design::scale::{ScaleRule, spread_rows};
-use crate::design::{DesignParams, LawChoice, size_of};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::math::{exp, ln};
@@ -13,8 +14,6 @@ use crate::sketch::conv::{ConvMap, ImageShape};
 use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-/// Frequencies unless the user says otherwise.
-pub(super) const SIZE: usize = 1000;
 /// Root mean square of the phases of one frequency, in radians, and the power of m that it grows with.
 const PHASE: (f64, f64) = (1.2, 0.12);
 /// Images that the scale is taken from.
@@ -24,7 +23,7 @@ pub(super) fn design(
     rows: &[f64],
     columns: &[String],
     shape: ImageShape,
-    params: &DesignParams,
+    params: &Settled,
 ) -> Result<SketchSpec> {
     let dim = columns.len();
     shape.validate(dim)?;
@@ -52,12 +51,18 @@ pub(super) fn design(
             let square =
                 |row: &[f64]| filters.activations(&transform.apply(row)).iter().map(|a| a * a).sum::<f64>();
             let mean = sample.chunks_exact(dim).map(square).sum::<f64>() / (sample.len() / dim) as f64;
-            let phase = PHASE.0 * exp(PHASE.1 * ln(size_of(params, dim) as f64));
+            let phase = PHASE.0 * exp(PHASE.1 * ln(params.size_for(dim) as f64));
             (mean.sqrt() / phase).max(1e-6)
         }
     };
     let law = match params.law {
-        LawChoice::PilotMixture | LawChoice::MultiScale | LawChoice::Landmarks(_) => {
+        LawChoice::PilotMixture
+        | LawChoice::MultiScale
+        | LawChoice::Rpcholesky
+        | LawChoice::Greedy
+        | LawChoice::Leverage
+        | LawChoice::Uniform
+        | LawChoice::Box => {
             let problem = "the frequencies of `conv` are drawn for activations, so no law of rows goes with it; use gaussian";
             return Err(Error::Spec { field: "law", problem: problem.into() });
         }
@@ -69,11 +74,11 @@ pub(super) fn design(
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),
-        structured: params.structured.unwrap_or(false),
-        dither: params.dither.unwrap_or(false),
+        structured: params.structured.unwrap_or(params.defaults.structured),
+        dither: params.dither,
         feature: params.feature.clone(),
         seed: params.seed,
-        ..SketchSpec::new(columns.iter().cloned(), law, scale, size_of(params, dim))
+        ..SketchSpec::new(columns.iter().cloned(), law, scale, params.size_for(dim))
     };
     spec.validate()?;
     Ok(spec)

@@ -1,198 +1,82 @@
 //! From a pilot sample to a spec: what `compressive design` does.
 //!
-//! 1. Robust centre (median) and spread (interquartile range / 1.349) of each column, or one spread for all ([`Scaling`]); optional whitening of the result, by default for classification.
-//! 2. The sketch size from the task's number of parameters p: 10 p, but no more than the larger of 1000 and 5 p
-//!    (p = k d for k-means, k (2d + 1) for a diagonal mixture).
-//! 3. The scale in working coordinates ([`crate::design::scale`]), or for the mixture law a coarse clustering of the pilot.
+//! 1. Robust centre (median) and spread (interquartile range / 1.349) of each column, or one spread for all
+//!    ([`Scaling`]); optional whitening of the result, by default for classification.
+//! 2. The sketch size from the task's number of parameters p ([`SizeRule`]; p = k d for k-means, k (2d + 1) for a
+//!    diagonal mixture).
+//! 3. The scale in working coordinates ([`crate::design::scale`]), with a floor for clusters that are far narrower than
+//!    their distances, or for the mixture law a coarse clustering of the pilot.
 //! 4. The data box: the pilot's range.
 //! 5. For the feature `nystrom`, the landmarks (the module `landmark_rules`).
 //!
-//! For principal components the feature is quadratic, the columns share one spread unless asked otherwise, the size is 4 k d, there is no scale, and the box, to which rows are
-//! clipped, is twice as wide as the pilot's range, so that rows beyond the pilot's are not cut.
+//! What is not asked for is taken from one table, [`Defaults`]. For principal components there is no scale, and the box,
+//! to which rows are clipped, is twice as wide as the pilot's range, so that rows beyond the pilot's are not cut.
 //!
 //! Cost: O(n d log n) for the medians plus a few small sketches of the pilot.
 
+mod defaults;
 mod images;
 mod landmark_rules;
-pub mod private;
+mod private;
+mod reason;
+mod request;
 pub mod scale;
 mod scales;
 
-use std::str::FromStr;
-
-use crate::design::scale::{ScaleRule, estimate, spread_rows};
+use crate::design::request::Settled;
+use crate::design::scale::{Estimate, ScaleRule, estimate, spread_rows};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
-use crate::names::named;
 use crate::num::linear::cholesky;
 use crate::num::lloyd::{Points, nearest, plus_plus};
+use crate::num::math::{exp, ln};
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::feature::Feature;
+use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
-use crate::sketch::landmarks::LandmarkRule;
-use crate::sketch::spec::{Bounds, MAX_SIZE, SketchSpec, Transform};
+use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-/// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns minutes.
-pub(crate) const FULL_COLUMNS: usize = 16;
+pub use defaults::{Defaults, FeatureName, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
+pub use private::look_spec;
+pub use reason::Reason;
+pub(crate) use request::FULL_COLUMNS;
+pub use request::{LawChoice, Request, Scaling, Task};
 
-/// What the sketch is meant for; it sets the size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// k centroids: p = k d.
-    Kmeans,
-    /// A mixture of k diagonal Gaussians: p = k (2d + 1).
-    Gmm,
-    /// k principal components: p = k d.
-    Pca,
-    /// k centres of least sum of distances: p = k d.
-    Kmedians,
-    /// A mixture of k alpha-stable laws: p = k (2d + 2).
-    Stable,
-    /// A generative network, whatever its number of weights: p = 100 d, and k is not asked.
-    Generate,
-    /// One sketch per class: Gaussians of k components a class, with full covariances up to 16 columns: p = k d (d + 3) / 2, beyond as for `Gmm`.
-    Classify,
+/// What a recipe is chosen by.
+#[derive(Clone, Copy, Debug)]
+pub enum Look<'a> {
+    /// A pilot sample, in the user's units.
+    Sample {
+        /// Row-major, finite.
+        rows: &'a [f64],
+        /// Names of the columns.
+        columns: &'a [String],
+    },
+    /// The columns' names and the declared box alone: no row is looked at.
+    Bounds(&'a [String]),
+    /// The declared box, and a private sketch of all rows made by [`look_spec`].
+    Private(&'a PrivateSketch),
 }
 
-impl Task {
-    /// Number of parameters p.
-    pub fn parameters(self, k: usize, dim: usize) -> usize {
-        match self {
-            Task::Kmeans | Task::Kmedians | Task::Pca => k.saturating_mul(dim),
-            Task::Stable => k.saturating_mul(2 * dim + 2),
-            Task::Classify if dim <= FULL_COLUMNS => k.saturating_mul(dim * (dim + 3) / 2),
-            Task::Gmm | Task::Classify => k.saturating_mul(2 * dim + 1),
-            Task::Generate => dim.saturating_mul(100),
-        }
-    }
-
-    /// Whether centres are wanted, and not the shapes around them.
-    pub fn is_clustering(self) -> bool {
-        matches!(self, Task::Kmeans | Task::Kmedians)
-    }
-
-    /// The feature that the task learns from.
-    pub fn feature(self) -> Feature {
-        match self {
-            Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify => {
-                Feature::Fourier
-            }
-            Task::Pca => Feature::Quadratic { complex: false },
-        }
-    }
-}
-
-named!(Task, "a task", {
-    Kmeans => "kmeans": "k centroids",
-    Gmm => "gmm": "A mixture of k Gaussians",
-    Kmedians => "kmedians": "k centres of least sum of distances, which outliers hardly move",
-    Stable => "stable": "A mixture of k alpha-stable laws, for heavy tails",
-    Pca => "pca": "k principal components",
-    Generate => "generate": "A generative network, which makes rows like those of the data; k is not asked",
-    Classify => "classify": "A classifier, from one sketch for each class",
-});
-
-/// Laws that a design can choose; `pilot-mixture` takes its components from the pilot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LawChoice {
-    /// See [`FrequencyLaw::Gaussian`].
-    Gaussian,
-    /// See [`FrequencyLaw::FoldedGaussian`].
-    FoldedGaussian,
-    /// See [`FrequencyLaw::AdaptedRadius`].
-    AdaptedRadius,
-    /// See [`FrequencyLaw::Weighted`].
-    Weighted,
-    /// See [`FrequencyLaw::PilotMixture`].
-    PilotMixture,
-    /// See [`FrequencyLaw::Landmarks`]: landmarks of the feature `nystrom`, chosen by this rule.
-    Landmarks(LandmarkRule),
-    /// Folded Gaussian radii at several scales, from the pilot's spread down to its detail: what generative networks are learned from.
-    MultiScale,
-}
-
-impl FromStr for LawChoice {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<LawChoice, String> {
-        Ok(match name {
-            "gaussian" => LawChoice::Gaussian,
-            "folded-gaussian" => LawChoice::FoldedGaussian,
-            "adapted-radius" => LawChoice::AdaptedRadius,
-            "weighted" => LawChoice::Weighted,
-            "pilot-mixture" => LawChoice::PilotMixture,
-            "multi-scale" => LawChoice::MultiScale,
-            _ => match name.parse() {
-                Ok(rule) => LawChoice::Landmarks(rule),
-                Err(_) => {
-                    return Err(
-                        "the laws are gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture, multi-scale, and for nystrom rpcholesky, greedy, leverage, uniform".into(),
-                    );
-                }
-            },
-        })
-    }
-}
-
-/// How columns are brought to working units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scaling {
-    /// `Common` for principal components; for k-means if the spreads are within a factor of 30 of each other, else `Columns`. The SSE that k-means minimises is a sum over columns, so columns of one unit (pixels,
-    /// coordinates) must keep their proportions, and columns of different units must not drown each other.
-    #[default]
-    Auto,
-    /// Each column is divided by its own spread.
-    Columns,
-    /// All columns are divided by the root mean square of their spreads.
-    Common,
-}
-
-named!(Scaling, "a scaling of columns", { Auto => "auto", Columns => "columns", Common => "common" });
-
-/// What the user asks of a design; the defaults suit a first look at any table.
+/// A recipe, and why it is what it is.
 #[derive(Clone, Debug)]
-pub struct DesignParams {
-    /// The task that sets the size.
-    pub task: Task,
-    /// Number of clusters or components.
-    pub k: usize,
-    /// Number of frequencies, instead of the task's default.
-    pub size: Option<usize>,
-    /// Law of the frequencies.
-    pub law: LawChoice,
-    /// Rule of the scale.
-    pub scale: ScaleRule,
-    /// The feature; see [`Task::feature`].
-    pub feature: Feature,
-    /// Dither; by default on for every feature but `fourier`, whose two blocks do not need it.
-    pub dither: Option<bool>,
-    /// Full whitening of the pilot's covariance.
-    pub whiten: bool,
-    /// How the columns are scaled.
-    pub scaling: Scaling,
-    /// Structured frequencies; by default where [`structured_wins`].
-    pub structured: Option<bool>,
-    /// The data box, instead of the pilot's range.
-    pub bounds: Option<Bounds>,
-    /// Seed of the frequencies.
-    pub seed: u64,
+#[non_exhaustive]
+pub struct Designed {
+    /// The recipe.
+    pub spec: SketchSpec,
+    /// What the user is told.
+    pub reasons: Vec<Reason>,
 }
 
-impl Default for DesignParams {
-    fn default() -> Self {
-        DesignParams {
-            task: Task::Kmeans,
-            k: 10,
-            size: None,
-            law: LawChoice::AdaptedRadius,
-            scale: ScaleRule::MeanSigma,
-            feature: Feature::Fourier,
-            dither: None,
-            whiten: false,
-            scaling: Scaling::Auto,
-            structured: None,
-            bounds: None,
-            seed: 0,
+/// Chooses a recipe: for [`Look::Sample`] the steps at the head of this module, else those of [`look_spec`].
+///
+/// # Errors
+/// Requests that contradict each other or the task, constant columns, too few rows, a box that is missing or empty.
+pub fn design(look: Look<'_>, request: &Request) -> Result<Designed> {
+    match look {
+        Look::Sample { rows, columns } => on_sample(rows, columns, &request.settled(true)?),
+        Look::Bounds(columns) => private::design(columns, &request.settled(false)?, None),
+        Look::Private(sketch) => {
+            private::design(&sketch.spec().columns, &request.settled(false)?, Some(sketch))
         }
     }
 }
@@ -206,14 +90,7 @@ pub fn structured_wins(dim: usize, size: usize) -> bool {
     size.div_ceil(width).saturating_mul(width).saturating_mul(66) < size.saturating_mul(dim + 25)
 }
 
-/// Number of frequencies for p parameters: 10 p up to 1000, then 5 p.
-pub fn default_size(parameters: usize) -> usize {
-    let generous = parameters.saturating_mul(10).max(20);
-    generous.min(parameters.saturating_mul(5).max(1000)).min(MAX_SIZE)
-}
-
-/// Makes a spec from a pilot sample: `rows` in the user's units, row-major, finite.
-pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<SketchSpec> {
+fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Designed> {
     let dim = columns.len();
     if dim == 0 {
         return Err(Error::NoColumns);
@@ -222,22 +99,23 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
     if n_rows < 2 {
         return Err(Error::TooFewRows { what: "designing a sketch", rows: n_rows as u64, needed: 2 });
     }
-    check_task(params, dim)?;
-    if params.k == 0 {
-        return Err(Error::Spec { field: "k", problem: "0 clusters cannot be learned".into() }
-            .advise(Remedy::set(Parameter::K, "1 or more")));
+    check_components(params, dim)?;
+    let mut reasons = vec![Reason::Sample { rows: n_rows }];
+    if params.size.is_none() && params.defaults.map != FeatureName::Conv {
+        let parameters = params.task.parameters(params.k, dim);
+        reasons.push(Reason::Size { task: params.task, k: params.k, parameters });
     }
     if let Some(shape) = params.feature.image() {
-        return images::design(rows, columns, shape, params);
+        return Ok(Designed { spec: images::design(rows, columns, shape, params)?, reasons });
     }
-    let (transform, range) = transform(rows, columns, params)?;
+    let (transform, range) = transform(rows, columns, params, &mut reasons)?;
     let working = to_working(rows, &transform);
     let bounds = params.bounds.clone().unwrap_or_else(|| match params.task {
         Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify => range,
         Task::Pca => widened(&range),
     });
     if params.task == Task::Pca {
-        return finish(columns, transform, bounds, None, 1.0, params);
+        return Ok(Designed { spec: finish(columns, transform, bounds, None, 1.0, params)?, reasons });
     }
     let law = match params.law {
         LawChoice::PilotMixture => Some(pilot_mixture(&working, dim, params.k, params.seed)),
@@ -245,73 +123,78 @@ pub fn design(rows: &[f64], columns: &[String], params: &DesignParams) -> Result
         _ => None,
     };
     let scale = match (&law, params.scale) {
-        (None, ScaleRule::MeanSigma)
-            if transform.whiten.is_some() && params.task == Task::Classify && !params.feature.is_kernel() =>
-        {
-            class_width(dim)
-        }
-        (None, rule) => scale_factor(params, dim, estimate(rule, &working, dim, params.seed)?),
+        (None, _) => law_scale(params, &transform, &working, &mut reasons)?,
         (Some(_), ScaleRule::Fixed(value)) if params.law != LawChoice::MultiScale => value,
         (Some(_), _) => 1.0,
     };
-    let law = match params.law {
-        LawChoice::Landmarks(sampler) => {
-            let size = size_of(params, dim).min(params.size.unwrap_or(n_rows.div_ceil(2)));
+    let law = match params.law.landmarks() {
+        Some(sampler) => {
+            let size = params.size.unwrap_or(params.size_for(dim).min(n_rows.div_ceil(2)));
             let points = landmark_rules::choose(sampler, &working, dim, scale, size, params.seed)?;
             Some(FrequencyLaw::Landmarks { sampler, points })
         }
-        _ => law,
+        None => law,
     };
-    finish(columns, transform, bounds, law, scale, params)
+    Ok(Designed { spec: finish(columns, transform, bounds, law, scale, params)?, reasons })
 }
 
-/// Refuses features that the task cannot be learned from, and numbers of components that there cannot be.
-pub(crate) fn check_task(params: &DesignParams, dim: usize) -> Result<()> {
-    let fail = |field, problem: String| Err(Error::Spec { field, problem });
-    let advise = |field, problem: String, remedy| Err(Error::Spec { field, problem }.advise(remedy));
-    let quadratic = params.feature.is_quadratic();
-    if params.feature.image().is_some() && params.task != Task::Classify {
-        let problem = "`conv` tells classes of images apart".into();
-        return advise("feature", problem, Remedy::set(Parameter::Task, "classify"));
+/// Refuses more principal components than columns.
+fn check_components(params: &Settled, dim: usize) -> Result<()> {
+    if params.task == Task::Pca && params.k > dim {
+        let problem =
+            format!("{dim} columns have no {} principal components; ask for {dim} or fewer", params.k);
+        return Err(Error::Spec { field: "k", problem });
     }
-    match params.task {
-        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify
-            if quadratic =>
-        {
-            advise(
-                "feature",
-                format!(
-                    "`quadratic` is for principal components; {} is learned from periodic features such as fourier",
-                    params.task.name()
-                ),
-                Remedy::set(Parameter::Task, "pca"),
-            )
-        }
-        Task::Pca if !quadratic => advise(
-            "feature",
-            format!(
-                "principal components are learned from `quadratic`, not from `{}`",
-                params.feature.name()
-            ),
-            Remedy::Drop(Parameter::Feature),
-        ),
-        Task::Generate if params.feature.is_kernel() => advise(
-            "feature",
-            "a generative network is learned from periodic features such as fourier, not from `nystrom`"
-                .into(),
-            Remedy::Drop(Parameter::Feature),
-        ),
-        Task::Pca if params.whiten => advise(
-            "transform",
-            "whitened columns have no principal components".into(),
-            Remedy::Drop(Parameter::Whiten),
-        ),
-        Task::Pca if params.k > dim => fail(
-            "k",
-            format!("{dim} columns have no {} principal components; ask for {dim} or fewer", params.k),
-        ),
-        _ => Ok(()),
+    Ok(())
+}
+
+/// The scale of a law of one width, for the rows in working coordinates.
+fn law_scale(
+    params: &Settled,
+    transform: &Transform,
+    working: &[f64],
+    reasons: &mut Vec<Reason>,
+) -> Result<f64> {
+    let dim = transform.centre.len();
+    let mean_sigma = params.scale == ScaleRule::Estimated(Estimate::MeanSigma);
+    let rule = match params.scale {
+        ScaleRule::Fixed(value) => return Ok(value),
+        ScaleRule::Estimated(rule) => rule,
+    };
+    if mean_sigma
+        && transform.whiten.is_some()
+        && params.task == Task::Classify
+        && !params.feature.is_kernel()
+    {
+        return Ok(class_width(dim));
     }
+    let estimated = estimate(rule, working, dim, params.seed)?;
+    let width = held(params, dim, estimated, reasons);
+    let factor = if mean_sigma { params.defaults.width } else { 1.0 };
+    Ok(if params.feature.is_kernel() { kernel_width(dim) * width } else { factor * width })
+}
+
+/// An estimated width of the clusters, or [`least_width`] if that is more.
+fn held(params: &Settled, dim: usize, estimated: f64, reasons: &mut Vec<Reason>) -> f64 {
+    let searched = matches!(params.task, Task::Kmeans | Task::Kmedians | Task::Gmm | Task::Stable);
+    let least = least_width(params.k, dim);
+    if !searched || estimated >= least {
+        return estimated;
+    }
+    reasons.push(Reason::WidthHeld { estimated, held: least });
+    least
+}
+
+/// The least width of clusters, in spreads of the columns, that a scale is made for: $\min(1,\, 2 k^{-1/d}) / 10$.
+///
+/// k centres in d columns are some $k^{-1/d}$ spreads apart, and frequencies that resolve far less than that turn
+/// whole circles between two of them: the objective has more local minima than a search can visit. Nothing is lost by
+/// waves longer than the clusters are wide, whose widths are found as well. Measured on 3 clusters in 5 columns with
+/// centres of N(0, 25): widths of 0.1 to 0.001 of the user's units, 0.02 to 0.0002 spreads, have a relative SSE of
+/// 400 to 10^7 at their own scale and of 40 to 10^7 at 0.05; at 0.1 and above of 1.000, for means and mixtures alike.
+fn least_width(k: usize, dim: usize) -> f64 {
+    let apart = exp(-ln(k.max(1) as f64) / dim as f64);
+    f64::min(1.0, 2.0 * apart) / 10.0
 }
 
 /// The box of twice the width about the same middle.
@@ -324,62 +207,42 @@ fn widened(range: &Bounds) -> Bounds {
     }
 }
 
-/// Number of frequencies or landmarks asked for, or the task's default.
-pub(crate) fn size_of(params: &DesignParams, dim: usize) -> usize {
-    let parameters = params.task.parameters(params.k, dim);
-    params.size.unwrap_or_else(|| match params.task {
-        Task::Pca => parameters.saturating_mul(PCA_FACTOR).min(MAX_SIZE),
-        _ if params.feature.image().is_some() => images::SIZE,
-        _ => default_size(parameters),
-    })
-}
-
-/// The law's scale for an estimated width of the clusters; a given scale stays as it is.
-fn scale_factor(params: &DesignParams, dim: usize, width: f64) -> f64 {
-    match params.scale {
-        ScaleRule::Fixed(value) => value,
-        _ if params.feature.is_kernel() => kernel_width(dim) * width,
-        _ if widen(params) => WIDER * width,
-        _ => width,
-    }
-}
-
 /// The spec for a transform, a box and a scale; `law` only if it is not one of the isotropic ones.
-pub(crate) fn finish(
+fn finish(
     columns: &[String],
     transform: Transform,
     bounds: Bounds,
     law: Option<FrequencyLaw>,
     scale: f64,
-    params: &DesignParams,
+    params: &Settled,
 ) -> Result<SketchSpec> {
     let dim = columns.len();
-    check_task(params, dim)?;
     let size = match &law {
         Some(FrequencyLaw::Landmarks { points, .. }) => points.len(),
-        _ => size_of(params, dim),
+        _ => params.size_for(dim),
     };
     let isotropic = law.is_none();
     let law = law.unwrap_or(match params.law {
-        _ if params.task == Task::Pca => FrequencyLaw::Gaussian,
         LawChoice::Gaussian => FrequencyLaw::Gaussian,
         LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
         LawChoice::Weighted => FrequencyLaw::Weighted,
         LawChoice::AdaptedRadius
         | LawChoice::PilotMixture
         | LawChoice::MultiScale
-        | LawChoice::Landmarks(_) => FrequencyLaw::AdaptedRadius,
+        | LawChoice::Rpcholesky
+        | LawChoice::Greedy
+        | LawChoice::Leverage
+        | LawChoice::Uniform
+        | LawChoice::Box => FrequencyLaw::AdaptedRadius,
     });
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),
         law,
-        structured: params.structured.unwrap_or(isotropic && structured_wins(dim, size)),
-        dither: params.dither.unwrap_or(
-            params.feature != Feature::Fourier
-                && !params.feature.is_quadratic()
-                && !params.feature.is_kernel(),
-        ),
+        structured: params
+            .structured
+            .unwrap_or(params.defaults.structured && isotropic && structured_wins(dim, size)),
+        dither: params.dither,
         feature: params.feature.clone(),
         seed: params.seed,
         ..SketchSpec::new(columns.iter().cloned(), FrequencyLaw::Gaussian, scale, size)
@@ -387,13 +250,6 @@ pub(crate) fn finish(
     spec.validate()?;
     Ok(spec)
 }
-
-/// Directions of a quadratic sketch for each of the k d parameters: twice what suffices. On the decaying spectrum of the lab's `pca` the excess risk is then 0.005%.
-const PCA_FACTOR: usize = 4;
-
-/// The scale of k-means relative to the estimated width of the clusters. Centres need no detail below that width, and lower frequencies see irregular clusters as one:
-/// digits and Fashion-MNIST (principal components, m = 5kd) improve with 1.4, and Gaussian clusters are found as surely.
-const WIDER: f64 = 1.4;
 
 /// Width of the kernel of a Nystrom sketch, in estimated widths of the clusters: $1.2 \sqrt d$, so that two rows of one cluster have a kernel value near $e^{-1/1.44}$ in any dimension.
 ///
@@ -410,13 +266,13 @@ fn class_width(dim: usize) -> f64 {
     if dim <= FULL_COLUMNS { 1.0 } else { 2.0 }
 }
 
-/// Quantised features keep the estimate: their other harmonics grow at lower frequencies.
-fn widen(params: &DesignParams) -> bool {
-    params.task.is_clustering() && params.feature == Feature::Fourier && params.scale == ScaleRule::MeanSigma
-}
-
 /// Robust centre and spread of every column, and the columns' ranges.
-fn transform(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<(Transform, Bounds)> {
+fn transform(
+    rows: &[f64],
+    columns: &[String],
+    params: &Settled,
+    reasons: &mut Vec<Reason>,
+) -> Result<(Transform, Bounds)> {
     let dim = columns.len();
     let mut transform = Transform::identity(dim);
     let mut range = Bounds { low: vec![0.0; dim], high: vec![0.0; dim] };
@@ -435,41 +291,40 @@ fn transform(rows: &[f64], columns: &[String], params: &DesignParams) -> Result<
         transform.spread[c] = spread;
         (range.low[c], range.high[c]) = (low, high);
     }
-    if common_scaling(params, &transform.spread) {
-        let mean_square = transform.spread.iter().map(|s| s * s).sum::<f64>() / dim as f64;
-        transform.spread.fill(mean_square.sqrt());
-    }
-    if params.whiten || whitened_by_default(params, dim, rows.len() / dim) {
+    common_scale(params, &mut transform.spread, reasons);
+    let enough = params.scaling == Scaling::Auto && rows.len() / dim >= WHITENING_ROWS * dim;
+    if params.whiten || (params.defaults.whiten && enough) {
+        reasons.push(Reason::Whitened { asked: params.whiten });
         transform.whiten = Some(whitening(&to_working(rows, &transform), dim)?);
     }
     Ok((transform, range))
 }
 
-/// Rows of the pilot for each column that suffice to whiten by.
+/// Rows of the pilot for each column that suffice to whiten by. Classes of correlated columns are told apart by
+/// directions in which the whole table hardly varies, so classification whitens unless a scaling is asked for.
 const WHITENING_ROWS: usize = 5;
-
-/// Classes of correlated columns are told apart by directions in which the whole table hardly varies, so classification whitens unless a scaling is asked for.
-fn whitened_by_default(params: &DesignParams, dim: usize, n_rows: usize) -> bool {
-    params.task == Task::Classify && params.scaling == Scaling::Auto && n_rows >= WHITENING_ROWS * dim
-}
 
 /// Largest ratio of two columns' spreads at which they are taken to share a unit.
 const ONE_UNIT: f64 = 30.0;
 
-/// Whether all columns are divided by one number.
-pub(crate) fn common_scaling(params: &DesignParams, spread: &[f64]) -> bool {
-    match params.scaling {
+/// Replaces the spreads by one for all columns, where the scaling is common.
+fn common_scale(params: &Settled, spread: &mut [f64], reasons: &mut Vec<Reason>) {
+    let largest = spread.iter().copied().fold(0.0, f64::max);
+    let ratio = largest / spread.iter().copied().fold(f64::INFINITY, f64::min);
+    let (asked, scaling) = match params.scaling {
+        Scaling::Auto => (false, params.defaults.scaling),
+        given => (true, given),
+    };
+    let common = match scaling {
         Scaling::Common => true,
         Scaling::Columns => false,
-        Scaling::Auto => {
-            let largest = spread.iter().copied().fold(0.0, f64::max);
-            let smallest = spread.iter().copied().fold(f64::INFINITY, f64::min);
-            match params.task {
-                Task::Kmeans | Task::Kmedians => !params.whiten && largest <= ONE_UNIT * smallest,
-                Task::Gmm | Task::Stable | Task::Generate | Task::Classify => false,
-                Task::Pca => true,
-            }
-        }
+        Scaling::Auto => !params.whiten && ratio <= ONE_UNIT,
+    };
+    if common {
+        let mean_square = spread.iter().map(|s| s * s).sum::<f64>() / spread.len() as f64;
+        spread.fill(mean_square.sqrt());
+    } else if !asked && !params.whiten && scaling == Scaling::Auto {
+        reasons.push(Reason::OwnSpreads { ratio, most: ONE_UNIT });
     }
 }
 

@@ -12,15 +12,16 @@
 //!
 //! Cost: one pass with 60 + d frequencies, then a thousand evaluations.
 
-use crate::design::landmark_rules;
+use crate::design::request::{Request, Settled};
 use crate::design::scale::ScaleRule;
-use crate::design::{DesignParams, LawChoice, Task, common_scaling, finish, kernel_width, size_of};
+use crate::design::{
+    Designed, Reason, Task, check_components, common_scale, finish, held, kernel_width, landmark_rules,
+};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::FrequencyLaw;
-use crate::sketch::landmarks::LandmarkRule;
 use crate::sketch::spec::{Bounds, SketchSpec, Source, Transform};
 
 /// Radii of the pilot's frequencies, in working coordinates: from the whole box to details of a hundredth of it.
@@ -31,15 +32,15 @@ const DIRECTIONS: usize = 5;
 const PRIOR: (f64, f64) = (0.25, 0.6);
 /// Standard deviation of the logarithms around them.
 const PRIOR_SPREAD: f64 = 0.5;
-/// The scale of k-means relative to the estimated width of the clusters. Under noise lower frequencies, with more signal, do better than without: at n = 1e6,
-/// k = d = 10 and m = 2kd every draw succeeds with 2, and one in four fails with 1.4.
-const WIDER: f64 = 2.0;
-
-/// The spec of the small sketch from which [`design`] estimates the scale.
-pub fn pilot_spec(columns: &[String], params: &DesignParams) -> Result<SketchSpec> {
+/// The spec of the small sketch from which [`design`](crate::design::design) estimates the scale.
+///
+/// # Errors
+/// As [`design`](crate::design::design), and for principal components, which need no look.
+pub fn look_spec(columns: &[String], request: &Request) -> Result<SketchSpec> {
+    let params = &request.settled(false)?;
     refuse_look(params.task == Task::Pca)?;
     let dim = columns.len();
-    let (transform, bounds) = transform(columns, params)?;
+    let (transform, bounds) = transform(columns, params, &mut Vec::new())?;
     let mut frequencies = Vec::with_capacity(RADII.len() * DIRECTIONS);
     for (j, radius) in RADII.iter().flat_map(|r| [r; DIRECTIONS]).enumerate() {
         let mut stream = Stream::new(params.seed, Purpose::PilotRows, 1 + j as u64);
@@ -61,14 +62,14 @@ pub fn pilot_spec(columns: &[String], params: &DesignParams) -> Result<SketchSpe
     Ok(spec)
 }
 
-/// The spec for declared bounds, with the scale from a private pilot of [`pilot_spec`] or, without one, a common guess.
-pub fn design(
+/// The recipe for declared bounds, with the scale from a private sketch of [`look_spec`] or, without one, a common guess.
+pub(super) fn design(
     columns: &[String],
-    params: &DesignParams,
+    params: &Settled,
     pilot: Option<&PrivateSketch>,
-) -> Result<SketchSpec> {
-    let from_rows = matches!(params.law, LawChoice::Landmarks(rule) if rule != LandmarkRule::Box);
-    if params.whiten || matches!(params.law, LawChoice::PilotMixture | LawChoice::MultiScale) || from_rows {
+) -> Result<Designed> {
+    check_components(params, columns.len())?;
+    if params.whiten || params.law.looks_at_rows() {
         return Err(Error::Spec {
             field: "transform",
             problem: "whitening, the law pilot-mixture and landmarks among the rows are taken from the rows themselves and cannot be had privately".into(),
@@ -84,41 +85,49 @@ pub fn design(
             Remedy::TurnOn(Parameter::PublicSpec),
         )));
     }
-    let (mut transform, bounds) = transform(columns, params)?;
+    let mut reasons = Vec::new();
+    let (mut transform, bounds) = transform(columns, params, &mut reasons)?;
     if params.task == Task::Pca {
         refuse_look(pilot.is_some())?;
         let spec = finish(columns, transform, bounds, None, 1.0, params)?;
-        return Ok(SketchSpec { source: Some(Source::Bounds), ..spec });
+        return Ok(told(spec, None, reasons));
     }
-    let look = pilot.map_or(Look::blind(columns.len()), |sketch| Look::at(sketch, params.k));
-    let unit = if pilot.is_some() { look.width.hypot(look.spread) } else { 1.0 };
-    for ((centre, spread), mean) in transform.centre.iter_mut().zip(&mut transform.spread).zip(&look.means) {
+    let seen = pilot.map_or(Seen::blind(columns.len()), |sketch| Seen::at(sketch, params.k));
+    let unit = if pilot.is_some() { seen.width.hypot(seen.spread) } else { 1.0 };
+    for ((centre, spread), mean) in transform.centre.iter_mut().zip(&mut transform.spread).zip(&seen.means) {
         *centre += *spread * mean;
         *spread *= unit;
     }
-    let source = match pilot {
-        None => Source::Bounds,
-        Some(sketch) => Source::Private { epsilon: sketch.releases().iter().map(|r| r.epsilon).sum() },
-    };
-    let width = look.width / unit;
-    let scale = match (params.scale, params.task) {
-        (ScaleRule::Fixed(value), _) => value,
-        _ if params.feature.is_kernel() => kernel_width(columns.len()) * width,
-        (_, Task::Kmeans | Task::Kmedians) => WIDER * width,
-        (_, Task::Gmm | Task::Stable | Task::Generate | Task::Classify) => width,
-        (_, Task::Pca) => 1.0,
-    };
-    let law = match params.law {
-        LawChoice::Landmarks(sampler) => {
-            let ends = [&bounds.low, &bounds.high].map(|corner| transform.apply(corner));
-            let size = size_of(params, columns.len());
-            let points = landmark_rules::in_box(&ends[0], &ends[1], size, params.seed);
-            Some(FrequencyLaw::Landmarks { sampler, points })
+    let scale = match params.scale {
+        ScaleRule::Fixed(value) => value,
+        ScaleRule::Estimated(_) => {
+            let width = match pilot {
+                None => seen.width,
+                Some(_) => held(params, columns.len(), seen.width / unit, &mut reasons),
+            };
+            let kernel = if params.feature.is_kernel() { kernel_width(columns.len()) } else { 1.0 };
+            params.defaults.unseen_width * kernel * width
         }
-        _ => None,
     };
+    let law = params.law.landmarks().map(|sampler| {
+        let ends = [&bounds.low, &bounds.high].map(|corner| transform.apply(corner));
+        let points = landmark_rules::in_box(&ends[0], &ends[1], params.size_for(columns.len()), params.seed);
+        FrequencyLaw::Landmarks { sampler, points }
+    });
     let spec = finish(columns, transform, bounds, law, scale, params)?;
-    Ok(SketchSpec { source: Some(source), ..spec })
+    let epsilon = pilot.map(|sketch| sketch.releases().iter().map(|r| r.epsilon).sum());
+    Ok(told(spec, epsilon, reasons))
+}
+
+/// The recipe with its source, and the source as the first reason.
+fn told(spec: SketchSpec, epsilon: Option<f64>, mut reasons: Vec<Reason>) -> Designed {
+    let scale = spec.scale;
+    let (source, first) = match epsilon {
+        None => (Source::Bounds, Reason::Bounds { scale }),
+        Some(epsilon) => (Source::Private { epsilon }, Reason::PrivateLook { scale, epsilon }),
+    };
+    reasons.insert(0, first);
+    Designed { spec: SketchSpec { source: Some(source), ..spec }, reasons }
 }
 
 /// Principal components need no scale, so that there is nothing to pay for.
@@ -136,7 +145,7 @@ fn refuse_look(paid: bool) -> Result<()> {
     )))
 }
 
-fn transform(columns: &[String], params: &DesignParams) -> Result<(Transform, Bounds)> {
+fn transform(columns: &[String], params: &Settled, reasons: &mut Vec<Reason>) -> Result<(Transform, Bounds)> {
     let Some(bounds) = &params.bounds else {
         return Err(Error::Privacy {
             field: "bounds",
@@ -156,10 +165,7 @@ fn transform(columns: &[String], params: &DesignParams) -> Result<(Transform, Bo
         transform.centre[c] = 0.5 * (low + high);
         transform.spread[c] = 0.25 * (high - low);
     }
-    if common_scaling(params, &transform.spread) {
-        let mean_square = transform.spread.iter().map(|s| s * s).sum::<f64>() / columns.len() as f64;
-        transform.spread.fill(mean_square.sqrt());
-    }
+    common_scale(params, &mut transform.spread, reasons);
     Ok((transform, bounds.clone()))
 }
 
@@ -170,7 +176,7 @@ fn along(transform: &Transform, bounds: &Bounds) -> Vec<f64> {
 }
 
 /// What is known of the rows, in quarters of the box's width.
-struct Look {
+struct Seen {
     /// Mean of each column, from the middle of the box.
     means: Vec<f64>,
     /// Width of the clusters.
@@ -179,14 +185,14 @@ struct Look {
     spread: f64,
 }
 
-impl Look {
+impl Seen {
     /// What is assumed without a look.
-    fn blind(dim: usize) -> Look {
-        Look { means: vec![0.0; dim], width: PRIOR.0, spread: PRIOR.1 }
+    fn blind(dim: usize) -> Seen {
+        Seen { means: vec![0.0; dim], width: PRIOR.0, spread: PRIOR.1 }
     }
 
     /// Steps 1 and 2.
-    fn at(pilot: &PrivateSketch, k: usize) -> Look {
+    fn at(pilot: &PrivateSketch, k: usize) -> Seen {
         let moments = pilot.moments();
         let (dim, m) = (pilot.spec().dim(), pilot.spec().size);
         let noise = moments.noise_std.powi(2) + 0.5 / moments.rows;
@@ -217,7 +223,7 @@ impl Look {
             }
         }
         let (_, (width, spread)) = best;
-        Look { means, width, spread }
+        Seen { means, width, spread }
     }
 }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::names::{Named, named};
 use crate::num::random::{Purpose, Stream};
 use crate::num::solve::golden_section;
 use crate::sketch::Sketch;
@@ -17,15 +18,29 @@ use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::operator::{RowsRef, Scratch};
 use crate::sketch::spec::SketchSpec;
 
-/// How the scale is chosen. Parses from its name or from a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ScaleRule {
+/// A rule that estimates the scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Estimate {
     /// `EstimMeanSigma`, the default.
     MeanSigma,
     /// Mean variance of the columns.
     DataVariance,
     /// Largest entropy of the sketch modulus.
     Entropy,
+}
+
+named!(Estimate, "a rule of the scale", {
+    MeanSigma => "mean-sigma",
+    DataVariance => "data-variance",
+    Entropy => "entropy",
+});
+
+/// How the scale is chosen. Parses from a rule's name or from a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScaleRule {
+    /// Estimated on the pilot.
+    Estimated(Estimate),
     /// A given value, in working units (robust spreads of the columns).
     Fixed(f64),
 }
@@ -34,14 +49,10 @@ impl FromStr for ScaleRule {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<ScaleRule, String> {
-        match text {
-            "mean-sigma" => Ok(ScaleRule::MeanSigma),
-            "data-variance" => Ok(ScaleRule::DataVariance),
-            "entropy" => Ok(ScaleRule::Entropy),
-            _ => match text.parse::<f64>() {
-                Ok(value) if value > 0.0 && value.is_finite() => Ok(ScaleRule::Fixed(value)),
-                _ => Err("give mean-sigma, data-variance, entropy or a positive number".into()),
-            },
+        match (Estimate::from_name(text), text.parse::<f64>()) {
+            (Ok(rule), _) => Ok(ScaleRule::Estimated(rule)),
+            (_, Ok(value)) if value > 0.0 && value.is_finite() => Ok(ScaleRule::Fixed(value)),
+            (Err(unknown), _) => Err(format!("{unknown}, or give a positive number")),
         }
     }
 }
@@ -49,9 +60,7 @@ impl FromStr for ScaleRule {
 impl fmt::Display for ScaleRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ScaleRule::MeanSigma => f.write_str("mean-sigma"),
-            ScaleRule::DataVariance => f.write_str("data-variance"),
-            ScaleRule::Entropy => f.write_str("entropy"),
+            ScaleRule::Estimated(rule) => write!(f, "{rule}"),
             ScaleRule::Fixed(value) => write!(f, "{value}"),
         }
     }
@@ -77,12 +86,11 @@ impl Default for MeanSigmaParams {
 }
 
 /// The scale by a rule. `rows` is the pilot in working coordinates, row-major. Cost: a few sketches of 500 frequencies over at most 5000 rows.
-pub fn estimate(rule: ScaleRule, rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
+pub fn estimate(rule: Estimate, rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let sigma = match rule {
-        ScaleRule::MeanSigma => mean_sigma(rows, dim, &MeanSigmaParams::default(), seed)?,
-        ScaleRule::DataVariance => data_deviation(rows, dim),
-        ScaleRule::Entropy => entropy_scale(rows, dim, seed)?,
-        ScaleRule::Fixed(value) => value,
+        Estimate::MeanSigma => mean_sigma(rows, dim, &MeanSigmaParams::default(), seed)?,
+        Estimate::DataVariance => data_deviation(rows, dim),
+        Estimate::Entropy => entropy_scale(rows, dim, seed)?,
     };
     Ok(sigma.clamp(1e-6, 1e6))
 }
@@ -198,9 +206,9 @@ mod tests {
         // method errs towards larger widths.
         for width in [0.1, 1.0, 25.0] {
             let rows = clusters(5, 10, width, 3.0 * width, 5000);
-            let sigma = estimate(ScaleRule::MeanSigma, &rows, 10, 1).unwrap();
+            let sigma = estimate(Estimate::MeanSigma, &rows, 10, 1).unwrap();
             assert!((1.0..1.35).contains(&(sigma / width)), "width {width}: {sigma}");
-            let cloud = estimate(ScaleRule::DataVariance, &rows, 10, 1).unwrap();
+            let cloud = estimate(Estimate::DataVariance, &rows, 10, 1).unwrap();
             assert!(cloud > 2.0 * width, "{cloud}");
         }
     }
@@ -211,14 +219,14 @@ mod tests {
         let mut sorted: Vec<&[f64]> = rows.chunks_exact(3).collect();
         sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
         let sorted: Vec<f64> = sorted.concat();
-        let sigma = |rows: &[f64]| estimate(ScaleRule::MeanSigma, rows, 3, 2).unwrap();
+        let sigma = |rows: &[f64]| estimate(Estimate::MeanSigma, rows, 3, 2).unwrap();
         assert!((sigma(&sorted) / sigma(&rows) - 1.0).abs() < 0.05, "{} {}", sigma(&sorted), sigma(&rows));
     }
 
     #[test]
     fn entropy_scale_lies_between_the_clusters_and_the_cloud() {
         let rows = clusters(5, 4, 1.0, 8.0, 5000);
-        let sigma = estimate(ScaleRule::Entropy, &rows, 4, 1).unwrap();
+        let sigma = estimate(Estimate::Entropy, &rows, 4, 1).unwrap();
         assert!(sigma > 0.5 && sigma < 8.0, "{sigma}");
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sketch::feature::Feature;
 use crate::testing::names;
 
 fn pilot(n: usize, f: impl Fn(&mut Stream) -> Vec<f64>) -> Vec<f64> {
@@ -9,7 +10,9 @@ fn pilot(n: usize, f: impl Fn(&mut Stream) -> Vec<f64>) -> Vec<f64> {
 #[test]
 fn columns_of_any_unit_come_out_centred_with_unit_spread() {
     let rows = pilot(4000, |s| vec![1.7e9 + 60.0 * s.normal(), 1e-6 * s.normal() - 5.0]);
-    let spec = design(&rows, &names(&["time", "tiny"]), &DesignParams::default()).unwrap();
+    let spec = design(Look::Sample { rows: &rows, columns: &names(&["time", "tiny"]) }, &Request::default())
+        .unwrap()
+        .spec;
     let t = &spec.transform;
     assert!((t.centre[0] - 1.7e9).abs() < 6.0 && (t.spread[0] / 60.0 - 1.0).abs() < 0.08, "{t:?}");
     assert!((t.spread[1] / 1e-6 - 1.0).abs() < 0.08, "{t:?}");
@@ -24,24 +27,17 @@ fn outliers_do_not_move_centre_and_spread() {
     for i in 0..20 {
         rows[i * 100] = 1e9;
     }
-    let spec = design(&rows, &names(&["x"]), &DesignParams::default()).unwrap();
+    let spec =
+        design(Look::Sample { rows: &rows, columns: &names(&["x"]) }, &Request::default()).unwrap().spec;
     assert!(spec.transform.centre[0].abs() < 0.1 && (spec.transform.spread[0] - 1.0).abs() < 0.1);
 }
 
 #[test]
 fn a_column_that_is_mostly_one_value_is_scaled_by_its_deviation() {
     let rows = pilot(1000, |s| vec![if s.uniform() < 0.1 { 5.0 } else { 0.0 }]);
-    let spec = design(&rows, &names(&["rare"]), &DesignParams::default()).unwrap();
+    let spec =
+        design(Look::Sample { rows: &rows, columns: &names(&["rare"]) }, &Request::default()).unwrap().spec;
     assert!((spec.transform.spread[0] - 1.5).abs() < 0.15, "{:?}", spec.transform);
-}
-
-#[test]
-fn sizes_follow_the_tasks_parameters() {
-    assert_eq!(default_size(Task::Kmeans.parameters(3, 2)), 60);
-    assert_eq!(default_size(Task::Kmeans.parameters(10, 10)), 1000);
-    assert_eq!(default_size(Task::Gmm.parameters(20, 10)), 2100);
-    assert_eq!(default_size(1), 20);
-    assert_eq!(default_size(usize::MAX), MAX_SIZE);
 }
 
 #[test]
@@ -59,9 +55,8 @@ fn whitening_makes_the_pilots_covariance_the_identity() {
         let (a, b, c) = (s.normal(), s.normal(), s.normal());
         vec![a, a + 0.1 * b, 3.0 * c - a]
     });
-    let (transform, _) =
-        transform(&rows, &names(&["a", "b", "c"]), &DesignParams { whiten: true, ..DesignParams::default() })
-            .unwrap();
+    let white = Request::default().whiten(true).settled(true).unwrap();
+    let (transform, _) = transform(&rows, &names(&["a", "b", "c"]), &white, &mut Vec::new()).unwrap();
     let white = to_working(&rows, &transform);
     for i in 0..3 {
         for j in 0..3 {
@@ -94,15 +89,15 @@ fn the_pilot_mixture_finds_the_clusters_shapes() {
 
 #[test]
 fn what_cannot_be_designed_says_why() {
-    let fails = |rows: &[f64], columns: &[&str], params: &DesignParams| {
-        design(rows, &names(columns), params).unwrap_err().to_string()
+    let fails = |rows: &[f64], columns: &[&str], params: &Request| {
+        design(Look::Sample { rows, columns: &names(columns) }, params).unwrap_err().to_string()
     };
-    let defaults = DesignParams::default();
+    let defaults = Request::default();
     assert!(fails(&[1.0, 2.0], &["a", "b"], &defaults).contains("at least 2 rows, and there are 1"));
     let constant = fails(&[1.0, 7.0, 2.0, 7.0], &["a", "b"], &defaults);
     assert!(constant.contains("`b` is constant (7") && constant.contains("leave it out"), "{constant}");
     assert!(fails(&[], &[], &defaults).contains("no numeric columns"));
-    let zero = DesignParams { k: 0, ..DesignParams::default() };
+    let zero = Request::new(Task::Kmeans, 0);
     assert!(fails(&[1.0, 2.0], &["a"], &zero).contains("give k 1 or more"));
 }
 
@@ -111,8 +106,10 @@ fn every_law_and_feature_gives_a_valid_spec() {
     let rows = pilot(500, |s| (0..3).map(|_| s.normal()).collect());
     for law in ["gaussian", "folded-gaussian", "adapted-radius", "weighted", "pilot-mixture"] {
         for feature in Feature::ALL {
-            let params = DesignParams { law: law.parse().unwrap(), feature, ..DesignParams::default() };
-            let spec = design(&rows, &names(&["a", "b", "c"]), &params).unwrap();
+            let params = Request::default().law(law.parse::<LawChoice>().unwrap()).feature(feature);
+            let spec = design(Look::Sample { rows: &rows, columns: &names(&["a", "b", "c"]) }, &params)
+                .unwrap()
+                .spec;
             assert_eq!(spec.law.name(), law);
             assert_eq!(spec.dither, spec.feature != Feature::Fourier);
         }
@@ -125,8 +122,12 @@ fn columns_of_one_unit_keep_their_proportions_for_kmeans_only() {
     let rows: Vec<f64> = (0..2000).flat_map(|_| [stream.normal(), 8.0 * stream.normal()]).collect();
     let spread = |task, second: f64, scaling| {
         let rows: Vec<f64> = rows.chunks(2).flat_map(|r| [r[0], second * r[1]]).collect();
-        let params = DesignParams { task, scaling, ..DesignParams::default() };
-        design(&rows, &names(&["a", "b"]), &params).unwrap().transform.spread
+        let params = Request::new(task, 10).scaling(scaling);
+        design(Look::Sample { rows: &rows, columns: &names(&["a", "b"]) }, &params)
+            .unwrap()
+            .spec
+            .transform
+            .spread
     };
     let one = spread(Task::Kmeans, 1.0, Scaling::Auto);
     assert!(one[0] == one[1] && (one[0] - (65.0f64 / 2.0).sqrt()).abs() < 0.6, "{one:?}");
@@ -145,10 +146,9 @@ fn columns_of_one_unit_keep_their_proportions_for_kmeans_only() {
 fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box() {
     let mut stream = Stream::new(6, Purpose::PilotMixture, 9);
     let rows: Vec<f64> = (0..3000).flat_map(|_| [stream.normal(), 100.0 * stream.normal()]).collect();
-    let params =
-        DesignParams { task: Task::Pca, k: 2, feature: Task::Pca.feature(), ..DesignParams::default() };
+    let params = Request::new(Task::Pca, 2);
     let columns = names(&["a", "b"]);
-    let spec = design(&rows, &columns, &params).unwrap();
+    let spec = design(Look::Sample { rows: &rows, columns: &columns }, &params).unwrap().spec;
     assert_eq!((spec.size, spec.scale, spec.dither), (16, 1.0, false));
     assert_eq!((spec.law.name(), spec.feature.name()), ("gaussian", "quadratic"));
     assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
@@ -160,14 +160,21 @@ fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box
         assert!((bounds.high[c] + bounds.low[c] - high - low).abs() < 1e-9 * (high - low));
     }
     let declared = Bounds { low: vec![-9.0; 2], high: vec![9.0; 2] };
-    let with = DesignParams { bounds: Some(declared.clone()), ..params.clone() };
-    assert_eq!(design(&rows, &columns, &with).unwrap().bounds, Some(declared));
-    let own = DesignParams { scaling: Scaling::Columns, ..params.clone() };
-    let spread = design(&rows, &columns, &own).unwrap().transform.spread;
+    let with = params.clone().bounds(declared.clone());
+    assert_eq!(
+        design(Look::Sample { rows: &rows, columns: &columns }, &with).unwrap().spec.bounds,
+        Some(declared)
+    );
+    let own = params.clone().scaling(Scaling::Columns);
+    let spread = design(Look::Sample { rows: &rows, columns: &columns }, &own).unwrap().spec.transform.spread;
     assert!(spread[1] > 50.0 * spread[0]);
-    let refused = |params: DesignParams| design(&rows, &columns, &params).unwrap_err().to_string();
-    assert!(refused(DesignParams { k: 3, ..params.clone() }).contains("2 or fewer"));
-    assert!(refused(DesignParams { whiten: true, ..params.clone() }).contains("leave whitening out"));
-    assert!(refused(DesignParams { feature: Feature::OneBit, ..params.clone() }).contains("one-bit"));
-    assert!(refused(DesignParams { task: Task::Gmm, ..params }).contains("task pca"));
+    let refused = |params: Request| {
+        design(Look::Sample { rows: &rows, columns: &columns }, &params).unwrap_err().to_string()
+    };
+    assert!(refused(params.clone().k(3)).contains("2 or fewer"));
+    assert!(refused(params.clone().whiten(true)).contains("leave whitening out"));
+    assert!(refused(params.clone().feature(Feature::OneBit)).contains("one-bit"));
+    assert!(
+        refused(params.task(Task::Gmm).feature(Feature::Quadratic { complex: false })).contains("task pca")
+    );
 }

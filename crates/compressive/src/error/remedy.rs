@@ -29,6 +29,14 @@ pub enum Parameter {
     Seed,
     /// Rows sampled for the design.
     Pilot,
+    /// The law of the frequencies, or the rule of the landmarks.
+    Law,
+    /// One period of a feature.
+    Table,
+    /// Shape of images.
+    Image,
+    /// Complex directions.
+    Complex,
     /// Columns made uncorrelated.
     Whiten,
     /// The box that the rows are known to lie in.
@@ -68,6 +76,10 @@ named!(Parameter, "a parameter", {
     Restarts => "restarts": "number of restarts",
     Seed => "seed": "seed",
     Pilot => "pilot": "pilot sample",
+    Law => "law": "law",
+    Table => "table": "table of one period",
+    Image => "image": "shape of the images",
+    Complex => "complex": "complex directions",
     Whiten => "whiten": "whitening",
     Bounds => "bounds": "bounds",
     Private => "private": "cost of the private look",

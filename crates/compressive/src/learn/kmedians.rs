@@ -56,7 +56,7 @@ fn medians_of(found: &Found<'_>) -> Result<Option<Shares>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::{DesignParams, Task, design};
+    use crate::design::{Look, Request, Task, design};
     use crate::num::random::{Purpose, Stream};
 
     #[test]
@@ -72,8 +72,12 @@ mod tests {
             }
         }
         let columns = ["x".to_owned(), "y".to_owned()];
-        let settings = DesignParams { task: Task::Kmedians, k: 3, ..DesignParams::default() };
-        let sketch = design(&rows[..20_000], &columns, &settings).unwrap().sketch(&rows).unwrap();
+        let settings = Request::new(Task::Kmedians, 3);
+        let sketch = design(Look::Sample { rows: &rows[..20_000], columns: &columns }, &settings)
+            .unwrap()
+            .spec
+            .sketch(&rows)
+            .unwrap();
         let model = sketch.kmedians(3).unwrap();
         assert_eq!(model.task(), "kmedians");
         let direct = medians(&rows, 2, centres.concat(), 300);

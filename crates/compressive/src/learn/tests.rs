@@ -1,6 +1,6 @@
 use super::*;
 use crate::Feature;
-use crate::design::{DesignParams, design};
+use crate::design::{Look, Request, design};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::model::{Content, Covariances, Explained, Stop};
 use crate::num::random::{Purpose, Stream};
@@ -9,7 +9,9 @@ use crate::testing::{columns, sketch_of};
 /// The operator and the moments of some rows, designed for k components.
 fn sketched(rows: &[f64], dim: usize, task: Task, k: usize, feature: Feature) -> (SketchOperator, Moments) {
     let columns = columns(dim);
-    let spec = design(rows, &columns, &DesignParams { task, k, feature, ..DesignParams::default() }).unwrap();
+    let spec = design(Look::Sample { rows, columns: &columns }, &Request::new(task, k).feature(feature))
+        .unwrap()
+        .spec;
     let operator = spec.build().unwrap();
     let moments = sketch_of(&operator, rows).moments().unwrap();
     (operator, moments)

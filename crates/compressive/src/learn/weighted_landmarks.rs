@@ -140,8 +140,9 @@ pub(crate) fn is_worse(target: &Target, ours: &Laid, theirs: &Laid, their_misfit
 
 #[cfg(test)]
 mod tests {
+    use crate::Feature;
     use crate::ask::diagnose::{Verdict, diagnose};
-    use crate::design::{DesignParams, LawChoice, Task, design};
+    use crate::design::{LawChoice, Look, Request, Task, design};
     use crate::learn::{Components, LearnParams, learn};
     use crate::model::{Content, Covariances, Model};
     use crate::num::lloyd::{Points, lloyd};
@@ -149,7 +150,6 @@ mod tests {
     use crate::sketch::Moments;
     use crate::sketch::operator::SketchOperator;
     use crate::testing::{columns, sketch_of};
-    use crate::{Feature, LandmarkRule};
 
     const K: usize = 5;
     const D: usize = 4;
@@ -171,15 +171,12 @@ mod tests {
 
     fn sketched(rows: &[f64], task: Task, size: usize) -> (SketchOperator, Moments) {
         let columns = columns(D);
-        let settings = DesignParams {
-            task,
-            k: K,
-            feature: Feature::Nystrom,
-            law: LawChoice::Landmarks(LandmarkRule::Rpcholesky),
-            size: Some(size),
-            ..DesignParams::default()
-        };
-        let operator = design(&rows[..8000 * D], &columns, &settings).unwrap().build().unwrap();
+        let settings = Request::new(task, K).feature(Feature::Nystrom).law(LawChoice::Rpcholesky).size(size);
+        let operator = design(Look::Sample { rows: &rows[..8000 * D], columns: &columns }, &settings)
+            .unwrap()
+            .spec
+            .build()
+            .unwrap();
         let moments = sketch_of(&operator, rows).moments().unwrap();
         (operator, moments)
     }

@@ -6,7 +6,7 @@
 //!
 //! for n rows, m frequencies, L entries and a feature of gain g: sampling, noise on the sums, noise on the number of rows. Learning succeeds when $m \ge 2p$ and
 //! $\mathrm{NSR} \le m / (1000\,p)$ for p parameters; ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with $\delta$ as m: smaller
-//! sketches are better for small budgets, which is why the size is chosen here and not by [`default_size`](crate::design::default_size).
+//! sketches are better for small budgets, which is why the size is chosen here and not by the defaults of a recipe.
 
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};

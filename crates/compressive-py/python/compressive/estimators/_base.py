@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _api, _native
 from .._data import bounds_of
-from .._native import Model, PrivateSketch, Sketch, SketchSpec, Source
+from .._native import LOOK_SHARE, Model, PrivateSketch, Sketch, SketchSpec, Source
 from ._table import (
     ArrayTable,
     Floats,
@@ -44,8 +44,11 @@ SKETCH_CONSTRAINTS: dict[str, list[Any]] = {
 }
 """Parameters of every estimator that sums rows."""
 
+# The features without parameters of their own that clusters and mixtures are learned from.
+FEATURES = {row["feature"] for row in _native.defaults() if row["task"] == "kmeans"} - {"periodic"}
+
 FEATURE_CONSTRAINTS: dict[str, list[Any]] = {
-    "feature": [StrOptions({"fourier", "one-bit", "sawtooth", "cosine", "nystrom"})],
+    "feature": [StrOptions(FEATURES)],
     "scale": [Interval(Real, 0, None, closed="neither"), str, None],
 }
 """Parameters of sketches of periodic features."""
@@ -59,8 +62,6 @@ PRIVACY_CONSTRAINTS: dict[str, list[Any]] = {
 
 LOOK_CONSTRAINTS: dict[str, list[Any]] = {"design_epsilon": [Interval(Real, 0, None, closed="left"), None]}
 """Parameters of private fits whose recipe is chosen by a look at the rows."""
-
-DESIGN_SHARE = 0.1
 
 
 def seed_of(random_state: Any) -> int:
@@ -240,9 +241,6 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
         varying = np.ascontiguousarray(sample[:, kept])
         names, asked = [table.names[i] for i in kept], self._asked(table, kept)
         spec = _native.design(varying, names, asked)
-        least = self._least_scale(len(kept))
-        if asked["scale"] is None and spec.scale < least:
-            spec = _native.design(varying, names, {**asked, "scale": str(least)})
         self._adopt(spec, table.names, kept, sample[0])
         if isinstance(table, StreamTable) and self._kept is not None:
             left = ", ".join(name for name in table.names if name not in names)
@@ -254,10 +252,6 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _look(self, sample: Floats, classes: list[str] | None) -> None:
         """Learns more from the sample than the recipe."""
-
-    def _least_scale(self, dim: int) -> float:
-        """The least scale, in working units, that an estimate may give."""
-        return 0.0
 
     def _spec_of_equal_rows(self, row: Floats, names: list[str]) -> SketchSpec:
         """A recipe for a table of which all rows are equal, so that there is no scale to choose."""
@@ -271,12 +265,13 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
                 "bounds: private fits need bounds=(low, high), known without looking at the rows, whose range would "
                 "reveal some of them"
             )
-        return _api.private_recipe(table.source(), self._asked(table), self._design_cost(), self._threads())
+        cost = self._design_cost()
+        return _api.recipe_of(table.source(), self._asked(table), private=cost, again=True, threads=self._threads())
 
     def _design_cost(self) -> float:
         """What the private look at the rows costs."""
         cost = getattr(self, "design_epsilon", 0.0)
-        cost = DESIGN_SHARE * self.epsilon if cost is None else cost
+        cost = LOOK_SHARE * self.epsilon if cost is None else cost
         if cost >= self.epsilon:
             raise ValueError(f"design_epsilon={cost} must be less than epsilon={self.epsilon}, of which it is a part")
         return float(cost)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import _api, _native
 from .._data import group_name
-from .._native import PrivateSketch, Sketch, SketchSpec
+from .._native import PILOT_ROWS, PrivateSketch, Sketch, SketchSpec
 from ._base import (
     FEATURE_CONSTRAINTS,
     LOOK_CONSTRAINTS,
@@ -112,7 +112,7 @@ class SketchClassifier(ClassifierMixin, SketchEstimator):  # type: ignore[misc]
         spec: SketchSpec | None = None,
         decoder: str = "auto",
         n_jobs: int | None = None,
-        pilot_size: int = 10_000,
+        pilot_size: int = PILOT_ROWS,
         epsilon: float | None = None,
         delta: float = 0.0,
         bounds: Any = None,

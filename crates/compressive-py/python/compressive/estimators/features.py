@@ -11,14 +11,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import PrivateSketch, Sketch, SketchSpec, Source
+from .._native import PILOT_ROWS, PrivateSketch, Sketch, SketchSpec, Source
 from ._base import seed_of, thread_count
 from ._table import StreamTable, checked_array, is_stream, names_of, remember_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-PILOT_ROWS = 10_000
 
 # Inverse of the first harmonic, relative to the cosine. The smooth features of the other row see only that harmonic, so
 # that divided by it bits and wrapped phases estimate the same kernel.

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import SketchSpec
+from .._native import PILOT_ROWS, SketchSpec
 from ._base import (
     FEATURE_CONSTRAINTS,
     LOOK_CONSTRAINTS,
@@ -117,7 +117,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         spec: SketchSpec | None = None,
         decoder: str = "auto",
         n_jobs: int | None = None,
-        pilot_size: int = 10_000,
+        pilot_size: int = PILOT_ROWS,
         compute_labels: bool = True,
         epsilon: float | None = None,
         delta: float = 0.0,
@@ -199,11 +199,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
 
     def _wanted(self, dim: int, n_rows: int | None) -> dict[str, Any]:
         return {"k": self.n_clusters, "feature": self.feature, "scale": self.scale}
-
-    def _least_scale(self, dim: int) -> float:
-        # Centres need no detail far below their distances, which are near k^(-1/d) spreads; for clusters of hardly any
-        # width the estimate goes to zero, and the search would be among noise.
-        return float(min(0.2, 0.4 * self.n_clusters ** (-1 / dim)))
 
     def _check_rows(self, table: Table) -> None:
         n_rows = table.n_rows

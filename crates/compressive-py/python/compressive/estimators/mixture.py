@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import SketchSpec
+from .._native import PILOT_ROWS, SketchSpec, default_size
 from ._base import (
     FEATURE_CONSTRAINTS,
     LOOK_CONSTRAINTS,
@@ -112,7 +112,7 @@ class GaussianMixture(DensityMixin, SketchEstimator):  # type: ignore[misc]
         spec: SketchSpec | None = None,
         decoder: str = "auto",
         n_jobs: int | None = None,
-        pilot_size: int = 10_000,
+        pilot_size: int = PILOT_ROWS,
         epsilon: float | None = None,
         delta: float = 0.0,
         bounds: Any = None,
@@ -215,8 +215,7 @@ class GaussianMixture(DensityMixin, SketchEstimator):  # type: ignore[misc]
             # A sphere of the user's units stays one only if all columns are divided by one number.
             wanted["scaling"] = "common"
         if self.covariance_type == "full" and self.sketch_size is None:
-            parameters = self._n_full(dim)
-            wanted["size"] = min(10 * parameters, max(1000, 5 * parameters))
+            wanted["size"] = default_size(self._n_full(dim))
         return wanted
 
     def _n_full(self, dim: int) -> int:

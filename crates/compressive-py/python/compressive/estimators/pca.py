@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA as PlainPCA
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import Sketch, SketchSpec
+from .._native import PILOT_ROWS, Sketch, SketchSpec
 from ._base import PRIVACY_CONSTRAINTS, SKETCH_CONSTRAINTS, SketchEstimator
 from ._table import ArrayTable, Floats, Table, checked_array
 
@@ -105,7 +105,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         spec: SketchSpec | None = None,
         decoder: str = "auto",
         n_jobs: int | None = None,
-        pilot_size: int = 10_000,
+        pilot_size: int = PILOT_ROWS,
         epsilon: float | None = None,
         delta: float = 0.0,
         bounds: Any = None,

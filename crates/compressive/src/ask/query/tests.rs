@@ -182,8 +182,11 @@ fn most_random_queries_have_their_truth_inside_the_interval() {
         let mut stream = Stream::new(5, Purpose::PilotMixture, 700 + kind as u64);
         let rows = rows_of(kind, N, &mut stream);
         let columns = names(&["a", "b", "c"]);
-        let operator =
-            crate::design::design(&rows[..15_000], &columns, &crate::design::DesignParams::default());
+        let operator = crate::design::design(
+            crate::design::Look::Sample { rows: &rows[..15_000], columns: &columns },
+            &crate::design::Request::default(),
+        )
+        .map(|found| found.spec);
         let operator = operator.unwrap().build().unwrap();
         let sketch = sketch_of(&operator, &rows);
         let mut texts = Vec::new();

@@ -1,5 +1,6 @@
-use super::*;
+use super::{Bounds, Purpose, Request, SketchSpec, Source, Stream, Task, look_spec};
 use crate::Feature;
+use crate::design::{LawChoice, Look, design};
 use crate::privacy::{PrivacyParams, SeededEntropy, privatize};
 use crate::testing::{names, sketch_of};
 
@@ -9,9 +10,9 @@ fn columns() -> Vec<String> {
     (0..DIM).map(|c| c.to_string()).collect()
 }
 
-fn params(k: usize, half: f64) -> DesignParams {
+fn params(k: usize, half: f64) -> Request {
     let bounds = Bounds { low: vec![100.0 - half; DIM], high: vec![100.0 + half; DIM] };
-    DesignParams { k, bounds: Some(bounds), ..DesignParams::default() }
+    Request::new(Task::Kmeans, k).bounds(bounds)
 }
 
 /// k unit clusters around a mean of 103 in every column, their centres spread by 4.
@@ -29,13 +30,13 @@ fn designed(epsilon: f64, half: f64) -> SketchSpec {
     designed_as(epsilon, params(6, half))
 }
 
-fn designed_as(epsilon: f64, params: DesignParams) -> SketchSpec {
-    let operator = pilot_spec(&columns(), &params).unwrap().build().unwrap();
+fn designed_as(epsilon: f64, params: Request) -> SketchSpec {
+    let operator = look_spec(&columns(), &params).unwrap().build().unwrap();
     let rows = rows(6, 50_000);
     let sketch = sketch_of(&operator, &rows);
     let budget = PrivacyParams { epsilon, ..PrivacyParams::default() };
     let pilot = privatize(&sketch, &budget, &mut SeededEntropy::new(1)).unwrap();
-    design(&columns(), &params, Some(&pilot)).unwrap()
+    design(Look::Private(&pilot), &params).unwrap().spec
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn a_private_look_finds_where_the_rows_are_and_how_wide_their_clusters() {
             assert!((spec.transform.centre[c] - 103.0).abs() < 1.5, "{half}: {:?}", spec.transform);
             assert!((2.5..6.5).contains(&spec.transform.spread[c]), "{half}: {:?}", spec.transform);
         }
-        let width = spec.scale * spec.transform.spread[0] / WIDER;
+        let width = spec.scale * spec.transform.spread[0] / 2.0;
         assert!((0.6..1.7).contains(&width), "{half}: {width}");
     }
 }
@@ -55,7 +56,7 @@ fn a_private_look_finds_where_the_rows_are_and_how_wide_their_clusters() {
 #[test]
 fn a_budget_too_small_to_see_anything_leaves_the_common_guess() {
     let spec = designed(1e-5, 15.0);
-    let blind = design(&columns(), &params(6, 15.0), None).unwrap();
+    let blind = design(Look::Bounds(&columns()), &params(6, 15.0)).unwrap().spec;
     assert_eq!(blind.source, Some(Source::Bounds));
     assert_eq!((blind.transform.centre[0], blind.transform.spread[0]), (100.0, 7.5));
     let width = |s: &SketchSpec| s.scale * s.transform.spread[0];
@@ -65,19 +66,16 @@ fn a_budget_too_small_to_see_anything_leaves_the_common_guess() {
 
 #[test]
 fn what_cannot_be_known_without_the_rows_is_refused() {
-    let open = DesignParams { bounds: None, ..params(6, 15.0) };
-    assert!(design(&columns(), &open, None).unwrap_err().to_string().contains("declare it"));
+    let open = params(6, 15.0).bounds(None);
+    assert!(design(Look::Bounds(&columns()), &open).unwrap_err().to_string().contains("declare it"));
     let mut flat = params(6, 15.0);
     flat.bounds = Some(Bounds { low: vec![1.0; DIM], high: vec![1.0; DIM] });
-    assert!(design(&columns(), &flat, None).unwrap_err().to_string().contains("no width"));
-    for wrong in [
-        DesignParams { whiten: true, ..params(6, 15.0) },
-        DesignParams { law: LawChoice::PilotMixture, ..params(6, 15.0) },
-    ] {
-        assert!(design(&columns(), &wrong, None).unwrap_err().to_string().contains("privately"));
+    assert!(design(Look::Bounds(&columns()), &flat).unwrap_err().to_string().contains("no width"));
+    for wrong in [params(6, 15.0).whiten(true), params(6, 15.0).law(LawChoice::PilotMixture)] {
+        assert!(design(Look::Bounds(&columns()), &wrong).unwrap_err().to_string().contains("privately"));
     }
-    let quantised = DesignParams { feature: Feature::OneBit, ..params(6, 15.0) };
-    assert!(design(&columns(), &quantised, None).unwrap().dither);
+    let quantised = params(6, 15.0).feature(Feature::OneBit);
+    assert!(design(Look::Bounds(&columns()), &quantised).unwrap().spec.dither);
 }
 
 #[test]
@@ -93,18 +91,14 @@ fn a_column_with_a_box_far_wider_than_the_others_keeps_its_mean() {
 #[test]
 fn a_recipe_for_principal_components_comes_from_the_bounds_and_takes_no_look() {
     let columns = names(&["a", "b"]);
-    let params = DesignParams {
-        task: crate::design::Task::Pca,
-        k: 1,
-        feature: Feature::Quadratic { complex: true },
-        bounds: Some(crate::Bounds { low: vec![0.0, -4.0], high: vec![2.0, 4.0] }),
-        ..DesignParams::default()
-    };
-    let spec = design(&columns, &params, None).unwrap();
+    let params = Request::new(Task::Pca, 1)
+        .feature(Feature::Quadratic { complex: true })
+        .bounds(crate::Bounds { low: vec![0.0, -4.0], high: vec![2.0, 4.0] });
+    let spec = design(Look::Bounds(&columns), &params).unwrap().spec;
     assert_eq!(spec.source, Some(crate::Source::Bounds));
     assert_eq!((spec.scale, spec.size, spec.transform.centre.clone()), (1.0, 8, vec![1.0, 0.0]));
     assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
-    assert!(pilot_spec(&columns, &params).unwrap_err().to_string().contains("costs nothing"));
-    let blind = DesignParams { bounds: None, ..params };
-    assert!(design(&columns, &blind, None).unwrap_err().to_string().contains("declare it"));
+    assert!(look_spec(&columns, &params).unwrap_err().to_string().contains("costs nothing"));
+    let blind = params.bounds(None);
+    assert!(design(Look::Bounds(&columns), &blind).unwrap_err().to_string().contains("declare it"));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Named;
 use crate::design::Task;
-use crate::design::{DesignParams, Scaling, design};
+use crate::design::{Look, Request, Scaling, design};
 use crate::model::Covariances;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::sketch_of;
@@ -98,8 +98,12 @@ fn slanted(n: usize) -> (Vec<f64>, Vec<String>) {
 fn whitened_classes_of_few_rows_share_the_covariance_within_classes() {
     let (rows, _) = slanted(4000);
     let columns = ["x".to_owned(), "y".to_owned()];
-    let params = DesignParams { task: Task::Classify, k: 1, ..DesignParams::default() };
-    let operator = design(&rows, &columns, &params).expect("designed").build().expect("valid");
+    let params = Request::new(Task::Classify, 1);
+    let operator = design(Look::Sample { rows: &rows, columns: &columns }, &params)
+        .expect("designed")
+        .spec
+        .build()
+        .expect("valid");
     assert!(operator.spec().transform.whiten.is_some());
     let mut data = Vec::new();
     for class in 0..2 {
@@ -130,9 +134,12 @@ fn whitened_classes_of_few_rows_share_the_covariance_within_classes() {
 fn the_rule_with_the_fewest_held_out_errors_is_chosen_and_too_few_rows_choose_nothing() {
     let (rows, labels) = slanted(300);
     let columns = ["x".to_owned(), "y".to_owned()];
-    let params =
-        DesignParams { task: Task::Classify, k: 1, scaling: Scaling::Columns, ..DesignParams::default() };
-    let operator = design(&rows, &columns, &params).expect("designed").build().expect("valid");
+    let params = Request::new(Task::Classify, 1).scaling(Scaling::Columns);
+    let operator = design(Look::Sample { rows: &rows, columns: &columns }, &params)
+        .expect("designed")
+        .spec
+        .build()
+        .expect("valid");
     assert!(operator.spec().transform.whiten.is_none());
     let params = ClassifyParams::default();
     let choice = choose(&operator, &rows, &labels, &params).expect("valid").expect("enough rows");
@@ -175,8 +182,12 @@ fn a_class_of_few_rows_in_many_columns_keeps_its_mean_among_larger_ones() {
     let sizes = [60, 16, 60];
     let all: Vec<Vec<f64>> = sizes.iter().enumerate().map(|(k, &n)| wide_rows(k, n)).collect();
     let columns: Vec<String> = (0..12).map(|c| format!("x{c}")).collect();
-    let params = DesignParams { task: Task::Classify, k: 1, ..DesignParams::default() };
-    let operator = design(&all.concat(), &columns, &params).unwrap().build().unwrap();
+    let params = Request::new(Task::Classify, 1);
+    let operator = design(Look::Sample { rows: &all.concat(), columns: &columns }, &params)
+        .unwrap()
+        .spec
+        .build()
+        .unwrap();
     let one = |(k, rows): (usize, &Vec<f64>)| {
         let sketch = sketch_of(&operator, rows);
         ClassData { label: k.to_string(), moments: sketch.moments().unwrap(), weight: sizes[k] as f64 }

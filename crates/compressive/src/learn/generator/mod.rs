@@ -8,15 +8,15 @@
 //! - [`Generator`](crate::model::Generator) is the network as a model keeps it; [`Generator::sample`](crate::model::Generator::sample) draws rows in the user's units.
 //!
 //! ```no_run
-//! use compressive::design::{DesignParams, LawChoice, Task, design};
+//! use compressive::design::{LawChoice, Look, Request, Task, design};
 //! use compressive::learn::generator::{TrainParams, train};
 //! use compressive::model::Content;
 //! use compressive::{RowsRef, Scratch, Sketch};
 //!
 //! # let rows = vec![0.0; 2000];
 //! let columns = ["x".to_string(), "y".to_string()];
-//! let params = DesignParams { task: Task::Generate, law: LawChoice::MultiScale, ..DesignParams::default() };
-//! let operator = design(&rows, &columns, &params)?.build()?;
+//! let params = Request::new(Task::Generate, 10).law(LawChoice::MultiScale);
+//! let operator = design(Look::Sample { rows: &rows, columns: &columns }, &params)?.spec.build()?;
 //! let mut sketch = Sketch::empty(&operator);
 //! operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())?;
 //! let model = train(&operator, &sketch.moments()?, &TrainParams::default(), &mut |_, _| ())?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Feature;
 use crate::design::Task;
-use crate::design::{DesignParams, Scaling, design};
+use crate::design::{Look, Request, Scaling, design};
 use crate::learn::learn;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::RowsRef;
@@ -21,14 +21,8 @@ fn rows(n: usize) -> Vec<f64> {
 
 fn sketched(rows: &[f64], scaling: Scaling) -> (SketchOperator, Moments) {
     let columns = names(&["a", "b", "c"]);
-    let params = DesignParams {
-        task: Task::Pca,
-        k: 2,
-        scaling,
-        feature: Feature::Quadratic { complex: false },
-        ..DesignParams::default()
-    };
-    let operator = design(rows, &columns, &params).unwrap().build().unwrap();
+    let params = Request::new(Task::Pca, 2).scaling(scaling).feature(Feature::Quadratic { complex: false });
+    let operator = design(Look::Sample { rows, columns: &columns }, &params).unwrap().spec.build().unwrap();
     let moments = sketch_of(&operator, rows).moments().unwrap();
     (operator, moments)
 }

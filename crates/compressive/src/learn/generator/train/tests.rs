@@ -1,5 +1,5 @@
 use super::*;
-use crate::design::{DesignParams, LawChoice, Task, design};
+use crate::design::{LawChoice, Look, Request, Task, design};
 use crate::testing::sketch_of;
 
 /// A sketch of a correlated Gaussian in odd units: mean (100, -3), deviations 20 and 0.5, correlation 0.6.
@@ -12,14 +12,13 @@ fn gaussian() -> (SketchOperator, Moments) {
         [100.0 + 20.0 * a, -3.0 + 0.5 * (0.6 * a + 0.8 * b)]
     };
     let rows: Vec<f64> = draws.chunks_exact(2).flat_map(row).collect();
-    let params = DesignParams {
-        task: Task::Generate,
-        law: LawChoice::MultiScale,
-        size: Some(300),
-        ..DesignParams::default()
-    };
+    let params = Request::new(Task::Generate, 10).law(LawChoice::MultiScale).size(300);
     let columns = ["x".to_owned(), "y".to_owned()];
-    let operator = design(&rows, &columns, &params).expect("designed").build().expect("built");
+    let operator = design(Look::Sample { rows: &rows, columns: &columns }, &params)
+        .expect("designed")
+        .spec
+        .build()
+        .expect("built");
     let sketch = sketch_of(&operator, &rows);
     (operator, sketch.moments().expect("rows"))
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Feature;
-use crate::design::{DesignParams, design};
+use crate::design::{Look, Request, Task, design};
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{columns, sketch_of};
 
@@ -17,8 +17,8 @@ fn clusters(k: usize, dim: usize, n: usize, draw: u64) -> (Vec<f64>, Vec<f64>) {
 
 fn target(rows: &[f64], dim: usize, k: usize, factor: usize, feature: Feature) -> (Target, crate::Transform) {
     let columns = columns(dim);
-    let params = DesignParams { k, size: Some(factor * k * dim), feature, ..DesignParams::default() };
-    let spec = design(rows, &columns, &params).unwrap();
+    let params = Request::new(Task::Kmeans, k).size(factor * k * dim).feature(feature);
+    let spec = design(Look::Sample { rows, columns: &columns }, &params).unwrap().spec;
     let transform = spec.transform.clone();
     let operator = spec.build().unwrap();
     let sketch = sketch_of(&operator, rows);
