@@ -140,7 +140,7 @@ def test_images_are_told_apart_by_convolutional_features(program, tmp_path):
     assert "--image" in program.fails(*design, "--task", "classify", "--feature", "conv")
     assert "--task classify" in program.fails(*design, *conv)
     assert "64" in program.fails(*design, "--task", "classify", "--feature", "conv", "--image", "9x9")
-    assert "--image goes with" in program.fails(*design, "--task", "classify", "--image", "8x8")
+    assert "leave --image out" in program.fails(*design, "--task", "classify", "--image", "8x8")
     assert "whiten" in program.fails(*design, "--task", "classify", *conv, "--whiten")
     assert "structured" in program.fails(*design, "--task", "classify", *conv, "--structured")
     assert "law" in program.fails(*design, "--task", "classify", *conv, "--law", "pilot-mixture")
