@@ -56,7 +56,7 @@ fn more_groups_than_the_bound_is_an_error_and_the_bound_itself_is_not() {
     for threads in [1, 3] {
         let drive = DriveOptions { threads, max_groups: 49, ..DriveOptions::default() };
         let message = failure(sketch(&[&path], &by("key"), &drive));
-        assert_says(&message, &["column \"key\"", "more than 49", "coarser", "--max-groups"]);
+        assert_says(&message, &["column \"key\"", "more than 49", "coarser", "raise the bound"]);
         let drive = DriveOptions { threads, max_groups: 50, ..DriveOptions::default() };
         assert_eq!(sketch(&[&path], &by("key"), &drive).unwrap().sketches.len(), 50);
     }
