@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
+use compressive::{FeatureName, FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Waves};
 use compressive_io::{Dataset, DriveOptions, ReadOptions, sketch_dataset};
 
 fn main() {
@@ -41,16 +41,12 @@ fn main() {
 }
 
 fn operator(dim: usize, size: usize, feature: Option<&str>, structured: bool) -> SketchOperator {
-    let mut spec = SketchSpec::new((0..dim).map(|c| format!("x{c}")), FrequencyLaw::AdaptedRadius, 1.0, size);
-    spec.feature = match feature {
-        None | Some("fourier") => Feature::Fourier,
-        Some("one-bit") => Feature::OneBit,
-        Some("sawtooth") => Feature::Sawtooth,
-        Some("cosine") => Feature::Cosine,
-        Some(other) => panic!("unknown feature {other}"),
-    };
-    spec.structured = structured;
-    spec.build().expect("the bench's spec is valid")
+    let name: FeatureName = feature.unwrap_or("fourier").parse().expect("the name of a feature");
+    let wave = name.wave().expect("the name of a wave");
+    let waves = Waves { structured, ..Waves::new(wave, FrequencyLaw::AdaptedRadius) };
+    SketchSpec::new((0..dim).map(|c| format!("x{c}")), waves, 1.0, size)
+        .build()
+        .expect("the bench's spec is valid")
 }
 
 /// Uniform numbers in [-2, 2]; their law does not change the work.

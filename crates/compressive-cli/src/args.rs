@@ -16,9 +16,9 @@ mod report;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
-use compressive::ImageShape;
 use compressive::design::scale::ScaleRule;
-use compressive::design::{FeatureName, LawChoice, Scaling, Task};
+use compressive::design::{LawChoice, Scaling, Task};
+use compressive::{FeatureName, ImageShape};
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 #[cfg(feature = "collector")]
@@ -29,7 +29,7 @@ pub use learn::{
     ScoreArgs, StartArg,
 };
 pub use make::{DemoArgs, GenerateArgs, KindArg};
-use named::named;
+use named::{named, named_if};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
 pub use push::{EveryArg, PushArgs};

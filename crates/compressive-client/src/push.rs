@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use compressive::features::{Buffer, packed, packed_len};
 use compressive::privacy::LocalResponse;
-use compressive::{Feature, RowsRef, Scratch, Sketch, SketchOperator};
+use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_in_order};
 
 use crate::batch::Kind;
@@ -54,7 +54,7 @@ pub fn kind(operator: &SketchOperator, local: bool) -> Kind {
     if local {
         return Kind::Reports;
     }
-    if operator.spec().feature == Feature::OneBit { Kind::Bits } else { Kind::Sketch }
+    if operator.spec().map.wave() == Some(&Wave::OneBit) { Kind::Bits } else { Kind::Sketch }
 }
 
 /// Pushes all rows of a source that the spool's run has not taken yet, and all batches that wait in it.

@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 
 use compressive::features::{Buffer, add_packed, packed};
 use compressive::privacy::{LocalResponse, SeededEntropy};
-use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
+use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave, Waves};
 use jiff::Timestamp;
 use redb::{Database, StorageBackend};
 use sha2::{Digest, Sha256};
@@ -12,10 +12,8 @@ use sha2::{Digest, Sha256};
 use super::*;
 
 fn operator() -> SketchOperator {
-    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 30);
-    spec.feature = Feature::OneBit;
-    spec.dither = true;
-    spec.build().unwrap()
+    let waves = Waves::usual(Wave::OneBit, FrequencyLaw::AdaptedRadius);
+    SketchSpec::new(["x", "y"], waves, 1.0, 30).build().unwrap()
 }
 
 fn stream(operator: &SketchOperator) -> Stream {

@@ -12,7 +12,7 @@
 
 use compressive::design::{Request, Task};
 use compressive::learn::{Components, LearnParams, learn};
-use compressive::{Feature, RowsRef, Scratch, Sketch};
+use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
 
@@ -43,7 +43,7 @@ struct Outcome {
 fn run(sensors: usize, readings: usize) -> Result<Outcome, Error> {
     let fleet = Fleet::simulate(sensors, readings, &mut Rng::new(1));
     // Step 1.
-    let settings = Request::new(Task::Kmeans, REGIMES).feature(Feature::OneBit);
+    let settings = Request::new(Task::Kmeans, REGIMES).feature(Wave::OneBit);
     let operator = fleet.recipe(&settings)?.build()?;
     // Steps 2 and 3.
     let (server, bytes) = fleet.collect(&operator)?;

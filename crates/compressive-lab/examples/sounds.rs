@@ -13,7 +13,7 @@
 use compressive::design::{Look, Request, Task, design};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::model::Model;
-use compressive::{Feature, RowsRef, Scratch, Sketch};
+use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::sounds::{Clips, DIM};
 
@@ -26,11 +26,9 @@ fn main() -> Result<(), Error> {
     let clips = Clips::generate(60, &mut Rng::new(1));
     println!("{} clips, {} frames of {DIM} coefficients", clips.len(), clips.rows().len() / DIM);
     println!("{:<34} bits a frame   accuracy", "mixture learned from");
-    for (name, feature) in
-        [("a Fourier sketch", Feature::Fourier), ("one-bit contributions", Feature::OneBit)]
-    {
+    for (name, feature) in [("a Fourier sketch", Wave::Fourier), ("one-bit contributions", Wave::OneBit)] {
         let (model, entries) = sketched(&clips, feature.clone())?;
-        let bits = entries * if feature == Feature::OneBit { 1 } else { 32 };
+        let bits = entries * if feature == Wave::OneBit { 1 } else { 32 };
         println!("{name:<34} {bits:>12}   {:.1}%", 100.0 * clips.accuracy(&model)?);
     }
     println!(
@@ -43,7 +41,7 @@ fn main() -> Result<(), Error> {
 }
 
 /// Steps 2 and 3: the mixture, and the entries of the sketch.
-fn sketched(clips: &Clips, feature: Feature) -> Result<(Model, usize), Error> {
+fn sketched(clips: &Clips, feature: Wave) -> Result<(Model, usize), Error> {
     let rows = clips.rows();
     let settings = Request::new(Task::Gmm, K).feature(feature);
     let operator =
@@ -74,7 +72,7 @@ mod tests {
     #[test]
     fn one_bit_contributions_recognise_sounds_nearly_as_well_as_all_frames() {
         let clips = Clips::generate(30, &mut Rng::new(5));
-        let one_bit = clips.accuracy(&sketched(&clips, Feature::OneBit).unwrap().0).unwrap();
+        let one_bit = clips.accuracy(&sketched(&clips, Wave::OneBit).unwrap().0).unwrap();
         let all = clips.accuracy(&direct(&clips).unwrap()).unwrap();
         assert!(one_bit > 0.5 && one_bit > all - 0.15, "{one_bit} {all}");
     }

@@ -2,10 +2,9 @@
 
 use compressive::design::scale::ScaleRule;
 use compressive::design::{
-    Defaults, FeatureName, FeatureParts, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, SizeRule,
-    Task,
+    Defaults, FeatureParts, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, SizeRule, Task,
 };
-use compressive::{Bounds, ImageShape, Named};
+use compressive::{Bounds, FeatureName, ImageShape, Named};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -118,7 +118,7 @@ pub fn learn(
 fn method(name: Option<&str>, operator: &SketchOperator) -> PyResult<Method> {
     let parsed =
         name.map(|name| name.parse::<Method>().map_err(|e| error::argument(format!("method={name:?}: {e}"))));
-    parsed.unwrap_or_else(|| Ok(Method::default_for(&operator.spec().feature)))
+    parsed.unwrap_or_else(|| Ok(Method::default_for(&operator.spec().map)))
 }
 
 /// Makes a classifier from a dict of one sketch for each label.

@@ -25,6 +25,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("CompressiveError", module.py().get_type::<error::CompressiveError>())?;
+    module.add("WAVES", spec::waves())?;
     module.add_class::<spec::SketchSpec>()?;
     module.add_class::<sketch::Sketch>()?;
     module.add_class::<private::PrivateSketch>()?;

@@ -261,7 +261,7 @@ impl Sketch {
     fn __repr__(&self) -> String {
         let sums = self.lock();
         let spec = sums.spec();
-        format!("Sketch({} rows, {} of {} frequencies)", sums.rows(), spec.feature.name(), spec.size)
+        format!("Sketch({} rows, {} of {} frequencies)", sums.rows(), spec.map.name(), spec.size)
     }
 }
 

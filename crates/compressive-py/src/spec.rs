@@ -1,11 +1,12 @@
 //! The recipe of a sketch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use compressive::design::{FeatureName, FeatureParts, LawChoice, Reason};
+use compressive::design::{FeatureParts, LawChoice, Reason};
 use compressive::features;
 use compressive::features::Buffer;
-use compressive::{Bounds, FrequencyLaw, SketchOperator, Transform};
+use compressive::{Bounds, FeatureName, FrequencyLaw, Map, SketchOperator, Transform, Wave};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -64,6 +65,12 @@ impl SketchSpec {
     }
 }
 
+/// Gain, number of blocks and mean square of every wave that needs no more than its name.
+pub fn waves() -> BTreeMap<&'static str, (f64, usize, f64)> {
+    let numbers = |wave: &Wave| (wave.surrogate().gain, wave.blocks().len(), wave.mean_square());
+    Wave::plain().map(|wave| (wave.name().name(), numbers(&wave))).collect()
+}
+
 #[pymethods]
 impl SketchSpec {
     #[new]
@@ -93,9 +100,10 @@ impl SketchSpec {
         };
         let map: FeatureName = named("feature", feature)?;
         let dim = columns.len();
-        let mut spec = compressive::SketchSpec::new(columns, law, scale, size);
-        spec.dither = dither.unwrap_or(map.dithered());
-        spec.feature = map.with(FeatureParts::default()).map_err(error::core)?;
+        let feature = map.with(FeatureParts::default()).map_err(error::core)?;
+        let map =
+            Map::new(feature, law.into(), dither.unwrap_or(map.dithered()), false).map_err(error::core)?;
+        let mut spec = compressive::SketchSpec::new(columns, map, scale, size);
         spec.seed = seed;
         let identity = Transform::identity(dim);
         spec.transform = Transform {
@@ -151,13 +159,13 @@ impl SketchSpec {
     /// Name of the frequency law.
     #[getter]
     fn law(&self) -> &'static str {
-        self.spec().law.name()
+        self.spec().map.law_name()
     }
 
     /// Name of the feature.
     #[getter]
     fn feature(&self) -> &'static str {
-        self.spec().feature.name()
+        self.spec().map.name().name()
     }
 
     /// Seed of the frequencies.
@@ -253,10 +261,10 @@ impl SketchSpec {
         let spec = self.spec();
         format!(
             "SketchSpec({} of {} frequencies over {} columns, law {}, scale {:.4}, seed {})",
-            spec.feature.name(),
+            spec.map.name(),
             spec.size,
             spec.dim(),
-            spec.law.name(),
+            spec.map.law_name(),
             spec.scale,
             spec.seed
         )

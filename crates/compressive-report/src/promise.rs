@@ -55,10 +55,10 @@ pub fn row_count(sketch: &PrivateSketch) -> String {
 /// The noise on an entry of the mean, next to what sampling alone gives.
 pub fn mean_noise(sketch: &PrivateSketch) -> String {
     let moments = sketch.moments();
-    if sketch.spec().feature.is_quadratic() {
+    let Some(variance) = sketch.spec().map.variance() else {
         return format!("{} on an entry of the mean", number(moments.noise_std));
-    }
-    let sampling = (sketch.spec().feature.variance() / moments.rows).sqrt();
+    };
+    let sampling = (variance / moments.rows).sqrt();
     format!(
         "{} on an entry of the mean (sampling alone: about {})",
         number(moments.noise_std),

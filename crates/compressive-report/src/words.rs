@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use compressive::{Feature, FrequencyLaw, SketchSpec};
+use compressive::{ImageShape, Images, Landmarks, Map, SketchSpec, Waves};
 
 /// A whole number with thousands separators.
 pub fn thousands(n: u64) -> String {
@@ -68,45 +68,27 @@ pub fn seconds(duration: Duration) -> String {
 
 /// The recipe in one line.
 pub fn recipe(spec: &SketchSpec) -> String {
-    if let Feature::Quadratic { complex } = spec.feature {
-        return format!(
-            "quadratic of {}{} over {}{}",
-            if complex { "complex " } else { "" },
-            count(spec.size as u64, "direction"),
-            count(spec.dim() as u64, "column"),
-            if spec.structured { ", structured" } else { "" },
-        );
+    let (name, size, scale) = (spec.map.name(), thousands(spec.size as u64), number(spec.scale));
+    let columns = count(spec.dim() as u64, "column");
+    let structured = if spec.map.structured() { ", structured" } else { "" };
+    match &spec.map {
+        Map::Waves(Waves { law, .. }) => {
+            let law = law.name();
+            format!("{name} of {size} frequencies over {columns}, law {law}, scale {scale}{structured}")
+        }
+        Map::Moments(directions) => {
+            let complex = if directions.complex { "complex " } else { "" };
+            let directions = count(spec.size as u64, "direction");
+            format!("{name} of {complex}{directions} over {columns}{structured}")
+        }
+        Map::Landmarks(Landmarks { rule, .. }) => {
+            format!("{name} at {size} landmarks over {columns}, chosen by {rule}, kernel width {scale}")
+        }
+        Map::Images(Images { shape: ImageShape { height, width, channels }, law, .. }) => format!(
+            "{name} of {size} frequencies over images of {height} x {width} x {channels}, law {}, scale {scale}",
+            law.name(),
+        ),
     }
-    if let Some(image) = spec.feature.image() {
-        return format!(
-            "conv of {} frequencies over images of {} x {} x {}, law {}, scale {}",
-            thousands(spec.size as u64),
-            image.height,
-            image.width,
-            image.channels,
-            spec.law.name(),
-            number(spec.scale),
-        );
-    }
-    if let FrequencyLaw::Landmarks { sampler, .. } = &spec.law {
-        return format!(
-            "{} at {} landmarks over {}, chosen by {}, kernel width {}",
-            spec.feature.name(),
-            thousands(spec.size as u64),
-            count(spec.dim() as u64, "column"),
-            sampler.name(),
-            number(spec.scale),
-        );
-    }
-    format!(
-        "{} of {} frequencies over {}, law {}, scale {}{}",
-        spec.feature.name(),
-        thousands(spec.size as u64),
-        count(spec.dim() as u64, "column"),
-        spec.law.name(),
-        number(spec.scale),
-        if spec.structured { ", structured" } else { "" },
-    )
 }
 
 #[cfg(test)]

@@ -42,13 +42,12 @@ fn parse_method(text: &str) -> Result<MethodArg, String> {
     }
 }
 
-/// A shape of images like 28x28 or 32x32x3.
+/// The shape of images, like 28x28 or 32x32x3.
 pub fn parse_image(text: &str) -> Result<ImageShape, String> {
-    let sides: Option<Vec<u32>> = text.split('x').map(|side| side.parse().ok()).collect();
-    let side = |n: u32| n as usize;
+    let sides: Option<Vec<usize>> = text.split('x').map(|side| side.parse().ok()).collect();
     match sides.as_deref() {
-        Some(&[h, w]) => Ok(ImageShape { height: side(h), width: side(w), channels: 1 }),
-        Some(&[h, w, c]) => Ok(ImageShape { height: side(h), width: side(w), channels: side(c) }),
+        Some(&[height, width]) => Ok(ImageShape { height, width, channels: 1 }),
+        Some(&[height, width, channels]) => Ok(ImageShape { height, width, channels }),
         _ => Err("give HEIGHTxWIDTH or HEIGHTxWIDTHxCHANNELS, such as 28x28".into()),
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use compressive::design::{FeatureName, Task};
+use compressive::FeatureName;
+use compressive::design::Task;
 use compressive::privacy::Neighbours;
 
 use super::{named, parse_positive};

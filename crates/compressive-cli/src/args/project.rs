@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use compressive::Feature;
+use clap::Args;
+use compressive::FeatureName;
 
-use super::OneLinerArgs;
 use super::learn::UseArgs;
+use super::{OneLinerArgs, named_if};
 
 #[derive(Args)]
 pub struct PcaArgs {
@@ -36,8 +36,8 @@ pub struct TransformArgs {
 #[command(next_help_heading = "Random features")]
 pub struct RandomFeatureArgs {
     /// Use this feature with the frequencies and dither of the spec [default: the spec's own]
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub feature: Option<WaveArg>,
+    #[arg(long, value_name = "NAME", value_parser = named_if(|name: FeatureName| name.wave().is_some()))]
+    pub feature: Option<FeatureName>,
     /// Write one-bit features as bits, eight a byte, first feature in the highest bit (as numpy.packbits), 1 for +1 and 0 for -1
     #[arg(long)]
     pub bits: bool,
@@ -55,29 +55,5 @@ impl RandomFeatureArgs {
             (self.blocks.is_some(), "--blocks"),
         ];
         flags.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
-    }
-}
-
-/// Features of one set of frequencies.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum WaveArg {
-    /// Cosine and sine
-    Fourier,
-    /// Their signs
-    OneBit,
-    /// The phase itself, wrapped
-    Sawtooth,
-    /// The cosine alone
-    Cosine,
-}
-
-impl From<WaveArg> for Feature {
-    fn from(arg: WaveArg) -> Feature {
-        match arg {
-            WaveArg::Fourier => Feature::Fourier,
-            WaveArg::OneBit => Feature::OneBit,
-            WaveArg::Sawtooth => Feature::Sawtooth,
-            WaveArg::Cosine => Feature::Cosine,
-        }
     }
 }

@@ -39,7 +39,7 @@ pub fn fit(args: &FitArgs) -> Result<()> {
     let (spec, data) = read_classes(&files)?;
     let operator = spec.build()?;
     let params = ClassifyParams {
-        method: named(args.rule).unwrap_or(Method::default_for(&operator.spec().feature)),
+        method: named(args.rule).unwrap_or(Method::default_for(&operator.spec().map)),
         k: args.k.map(|k| components(k, Task::Classify, operator.spec(), args.quiet)),
         search: LearnParams {
             decoder: args.learn.decoder,
@@ -81,7 +81,7 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     };
     let data = done.outcome.sketches.iter().map(class).collect::<Result<Vec<_>>>()?;
     let params = ClassifyParams {
-        method: named(args.rule).unwrap_or(Method::default_for(&done.operator.spec().feature)),
+        method: named(args.rule).unwrap_or(Method::default_for(&done.operator.spec().map)),
         search: LearnParams {
             seed: args.seed.seed,
             threads: args.pass.threads.count(),

@@ -8,7 +8,7 @@ use compressive::design::{Look, Request, Task, design};
 use compressive::features::{Buffer, packed, packed_len};
 use compressive::learn::{Components, LearnParams, learn};
 use compressive::privacy::LocalResponse;
-use compressive::{Feature, RowsRef, Scratch, Sketch, SketchOperator};
+use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_client::{Client, Kind, Place, Sent};
 use compressive_collector::{Limits, Log, Serve, Server};
 use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, lloyd, sse};
@@ -43,7 +43,7 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     let truth = generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(9))?;
     let sample = truth.sample(10_000, &mut Rng::derived(9, 1))?;
     let names: Vec<String> = (0..DIM).map(super::generate::column).collect();
-    let params = Request::new(Task::Kmeans, CLUSTERS).size(SIZE).feature(Feature::OneBit);
+    let params = Request::new(Task::Kmeans, CLUSTERS).size(SIZE).feature(Wave::OneBit);
     let operator = design(Look::Sample { rows: &sample.values, columns: &names }, &params)?.spec.build()?;
     let client = Client::new(&url, None, None)?;
     client.make_stream(STREAM, operator.spec(), "day")?;

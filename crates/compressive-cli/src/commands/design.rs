@@ -27,8 +27,8 @@ pub fn run(args: &DesignArgs) -> Result<()> {
     if args.json {
         let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
         return output::print_json(&json!({
-            "output": args.output, "fingerprint": spec.fingerprint(), "columns": spec.columns, "law": spec.law.name(),
-            "scale": spec.scale, "size": spec.size, "feature": spec.feature.name(), "structured": spec.structured,
+            "output": args.output, "fingerprint": spec.fingerprint(), "columns": spec.columns, "law": spec.map.law_name(),
+            "scale": spec.scale, "size": spec.size, "feature": spec.map.name(), "structured": spec.map.structured(),
             "pilot_rows": pilot.map(|pilot| pilot.n_rows), "source": spec.source, "reasons": reasons,
         }));
     }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use compressive::model::Model;
 use compressive::privacy::{AnySketch, PrivateSketch};
-use compressive::{Feature, Sketch, SketchSpec};
+use compressive::{Map, Sketch, SketchSpec, Wave};
 use serde_json::json;
 
 use super::{read, read_any_sketch, read_model, read_spec};
@@ -135,11 +135,11 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         text.push_str("\nThe sketch is empty: no row has been added.\n");
         return Ok(text);
     }
-    if spec.feature.is_quadratic() {
+    let Some(variance) = spec.map.variance() else {
         text.push_str(&projections(spec, &sketch.moments()?.mean));
         return Ok(text);
-    }
-    let noise = (spec.feature.variance() * spec.feature.blocks() as f64 / rows as f64).sqrt();
+    };
+    let noise = (variance * spec.map.blocks().len() as f64 / rows as f64).sqrt();
     text.push_str(&curve(spec, &sketch.modulus()?, noise, "sampling noise")?);
     Ok(text)
 }
@@ -168,13 +168,13 @@ fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
     text.push_str(&format!("mean         standard deviation {}\n", promise::mean_noise(sketch)));
     text.push_str(&describe_spec(spec));
     let moments = sketch.moments();
-    if spec.feature.is_quadratic() {
+    let Some(variance) = spec.map.variance() else {
         text.push_str(&projections(spec, &moments.mean));
         return Ok(text);
-    }
-    let entry = spec.feature.variance() / moments.rows + moments.noise_std.powi(2);
-    let noise = (entry * spec.feature.blocks() as f64).sqrt();
-    text.push_str(&curve(spec, &spec.feature.modulus(&moments.mean), noise, "noise, added and of sampling")?);
+    };
+    let entry = variance / moments.rows + moments.noise_std.powi(2);
+    let noise = (entry * spec.map.blocks().len() as f64).sqrt();
+    text.push_str(&curve(spec, &spec.map.modulus(&moments.mean), noise, "noise, added and of sampling")?);
     Ok(text)
 }
 
@@ -198,21 +198,19 @@ fn projections(spec: &SketchSpec, mean: &[f64]) -> String {
 
 /// What the entries of the mean say, under the name that fits the feature.
 fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64]) {
-    let periodic = !spec.feature.is_quadratic();
-    let name = if periodic { "modulus" } else { "root_mean_square" };
-    report[name] = match (mean.is_empty(), periodic) {
+    let moments = matches!(spec.map, Map::Moments(_));
+    let name = if moments { "root_mean_square" } else { "modulus" };
+    report[name] = match (mean.is_empty(), moments) {
         (true, _) => json!([]),
-        (false, true) => json!(spec.feature.modulus(mean)),
-        (false, false) => json!(root_mean_squares(spec, mean)),
+        (false, true) => json!(root_mean_squares(spec, mean)),
+        (false, false) => json!(spec.map.modulus(mean)),
     };
 }
 
 /// The moduli against the radii of their frequencies, and what they tell.
 fn curve(spec: &SketchSpec, modulus: &[f64], noise: f64, noise_name: &str) -> Result<String> {
-    if spec.feature.is_kernel() {
-        return Ok(kernel_values(modulus));
-    }
-    let gain = spec.feature.surrogate().gain;
+    let Some(wave) = spec.map.wave() else { return Ok(kernel_values(modulus)) };
+    let gain = wave.surrogate().gain;
     let radii = spec.clone().build()?.radii();
     let points: Vec<(f64, f64)> =
         radii.into_iter().zip(modulus).map(|(radius, z)| (radius, z / gain)).collect();
@@ -265,11 +263,11 @@ fn describe_spec(spec: &SketchSpec) -> String {
     text.push_str(&format!(
         "recipe       {}{}, seed {}\n",
         compressive_report::words::recipe(spec),
-        if spec.dither { ", dithered" } else { "" },
+        if spec.map.dithered() { ", dithered" } else { "" },
         spec.seed,
     ));
-    if let Feature::Periodic { table } = &spec.feature {
-        let surrogate = spec.feature.surrogate();
+    if let Some(wave @ Wave::Periodic { table }) = spec.map.wave() {
+        let surrogate = wave.surrogate();
         let mean = match surrogate.offset {
             0.0 => String::new(),
             mean => format!(", mean {} (subtracted)", number(mean)),

@@ -1,10 +1,10 @@
 //! `plan`: what a privacy budget will buy, without data.
 
 use anyhow::Result;
-use compressive::Feature;
-use compressive::design::{FeatureName, FeatureParts, LOOK_SHARE, Task};
+use compressive::design::{FeatureParts, LOOK_SHARE, Task};
 use compressive::privacy::PrivacyParams;
 use compressive::privacy::plan::{Forecast, SIZES, Verdict, forecast, plan};
+use compressive::{Feature, FeatureName};
 use serde_json::json;
 
 use super::design::read_table;
@@ -262,7 +262,7 @@ mod tests {
         let question = Question {
             rows: 1e4,
             parameters: 100,
-            feature: Feature::Fourier,
+            feature: compressive::Wave::Fourier.into(),
             params: PrivacyParams { epsilon: 0.1, ..PrivacyParams::default() },
             size: None,
         };

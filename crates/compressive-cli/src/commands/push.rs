@@ -98,8 +98,8 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
         return Ok((spec, None));
     }
     if let Some(spec) = client.find_spec(&args.stream)? {
-        let found = spec.feature.name();
-        if args.recipe.feature.is_some_and(|wanted| wanted.name() != found) {
+        let found = spec.map.name();
+        if args.recipe.feature.is_some_and(|wanted| wanted != found) {
             bail!(
                 "the stream `{}` is there, with the feature {found}; leave --feature out, or name another stream",
                 args.stream

@@ -177,7 +177,7 @@ fn report(done: &Done, files: &Written) -> serde_json::Value {
     json!({
         "rows_read": outcome.rows_read, "rows_skipped": outcome.rows_skipped, "seconds": done.elapsed.as_secs_f64(),
         "fingerprint": done.operator.fingerprint(), "columns": spec.columns, "size": spec.size,
-        "law": spec.law.name(), "scale": spec.scale, "feature": spec.feature.name(),
+        "law": spec.map.law_name(), "scale": spec.scale, "feature": spec.map.name(),
         "files": files,
     })
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use compressive::features;
 use compressive::features::Buffer;
-use compressive::{Feature, SketchOperator, SketchSpec};
+use compressive::{Map, SketchOperator, SketchSpec, Wave};
 use compressive_io::{CellType, Encoded, ReadOptions, Ready, RowChunk, RowMajor, TableFormat};
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     let n_features = blocks * spec.size;
     if args.json {
         return output::print_json(&json!({
-            "output": args.output, "rows": rows, "rows_bad": bad, "columns": columns.len(), "feature": spec.feature.name(),
+            "output": args.output, "rows": rows, "rows_bad": bad, "columns": columns.len(), "feature": spec.map.name(),
             "features": n_features, "bits": args.features.bits, "seconds": elapsed.as_secs_f64(),
         }));
     }
@@ -52,7 +52,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
         "{}: {} ({}) of {} in {} ({} rows/s)\n",
         args.output.display(),
         count(n_features as u64, what),
-        spec.feature.name(),
+        spec.map.name(),
         count(rows, "row"),
         seconds(elapsed),
         output::thousands(rate as u64),
@@ -61,22 +61,20 @@ pub fn run(args: &TransformArgs) -> Result<()> {
 
 /// The spec with the feature that was asked for.
 fn wanted(mut spec: SketchSpec, args: &RandomFeatureArgs) -> Result<SketchSpec> {
-    let own = spec.feature.name();
-    let has_frequencies =
-        !spec.feature.is_quadratic() && !spec.feature.is_kernel() && spec.feature.image().is_none();
-    if let Some(feature) = args.feature {
-        if !has_frequencies {
+    let (own, has_frequencies) = (spec.map.name(), spec.map.waves().is_some());
+    if let Some(wave) = args.feature.and_then(|name| name.wave()) {
+        let Map::Waves(waves) = &mut spec.map else {
             bail!(
                 "--feature: the spec's feature `{own}` has no frequencies of the columns for another one; leave --feature out, or design a spec with `--feature fourier`"
             );
-        }
-        spec.feature = feature.into();
+        };
+        waves.wave = wave;
     }
-    if args.bits && spec.feature != Feature::OneBit {
+    if args.bits && spec.map.wave() != Some(&Wave::OneBit) {
         let remedy = if has_frequencies { "add" } else { "design a spec with" };
         bail!(
             "--bits: only one-bit features are bits, and these are `{}`; {remedy} `--feature one-bit`",
-            spec.feature.name()
+            spec.map.name()
         );
     }
     Ok(spec)
@@ -84,17 +82,15 @@ fn wanted(mut spec: SketchSpec, args: &RandomFeatureArgs) -> Result<SketchSpec> 
 
 /// Whether inner products of these features have a kernel as their mean; what is not periodic makes no such promise.
 fn estimates_a_kernel(spec: &SketchSpec, blocks: usize) -> bool {
-    let periodic = !spec.feature.is_quadratic() && !spec.feature.is_kernel();
-    let waves = spec.feature == Feature::Fourier || spec.feature.image().is_some();
-    !periodic || spec.dither || (waves && blocks == 2)
+    spec.map.wave().is_none_or(|wave| spec.map.dithered() || (*wave == Wave::Fourier && blocks == 2))
 }
 
 /// Blocks to write.
 fn blocks(spec: &SketchSpec, args: &RandomFeatureArgs) -> Result<usize> {
-    let all = spec.feature.blocks();
+    let all = spec.map.blocks().len();
     let asked = args.blocks.map_or(if args.bits { 1 } else { all }, usize::from);
     if asked > all {
-        bail!("--blocks {asked}: the feature `{}` has {all} block; leave --blocks out", spec.feature.name());
+        bail!("--blocks {asked}: the feature `{}` has {all} block; leave --blocks out", spec.map.name());
     }
     Ok(asked)
 }

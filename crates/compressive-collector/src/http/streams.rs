@@ -74,7 +74,7 @@ pub(super) async fn make(
 fn told(name: &str, stream: &Stream) -> Value {
     json!({
         "name": name, "fingerprint": stream.spec.fingerprint(), "every": stream.every, "keep": stream.keep, "created": stream.created,
-        "feature": stream.spec.feature.name(), "size": stream.spec.size, "columns": stream.spec.columns,
+        "feature": stream.spec.map.name(), "size": stream.spec.size, "columns": stream.spec.columns,
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use compressive::features::{Buffer, packed};
-use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
+use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave, Waves};
 use compressive_collector::{Limits, Log, Serve, Server};
 use serde_json::Value;
 
@@ -100,8 +100,9 @@ impl Drop for Running {
 }
 
 pub fn operator(seed: u64) -> SketchOperator {
-    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 50);
-    (spec.feature, spec.dither, spec.seed) = (Feature::OneBit, true, seed);
+    let waves = Waves::usual(Wave::OneBit, FrequencyLaw::AdaptedRadius);
+    let mut spec = SketchSpec::new(["x", "y"], waves, 1.0, 50);
+    spec.seed = seed;
     spec.build().unwrap()
 }
 

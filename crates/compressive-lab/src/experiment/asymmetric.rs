@@ -1,7 +1,7 @@
 //! Excess risk of k-means and of mixtures from sketches of cosines, of bits and of a modulo map, against the size of the sketch.
 
 use compressive::design::Task;
-use compressive::{Feature, FrequencyLaw};
+use compressive::{FrequencyLaw, Wave};
 
 use crate::error::Result;
 use crate::experiment::excess::{
@@ -20,8 +20,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// Contributions of the rows, in the papers' order.
-const FEATURES: [(&str, Feature); 3] =
-    [("Fourier", Feature::Fourier), ("one-bit", Feature::OneBit), ("sawtooth", Feature::Sawtooth)];
+const FEATURES: [(&str, Wave); 3] =
+    [("Fourier", Wave::Fourier), ("one-bit", Wave::OneBit), ("sawtooth", Wave::Sawtooth)];
 /// One-bit k-means needs at most so many times the frequencies of Fourier; section 4.5.1 of the thesis has 1.13 and 1.23 for other clusters.
 const SLIGHTLY: f64 = 1.5;
 

@@ -1,7 +1,7 @@
 //! Excess risk of models from few and from many sketched rows, with cosines and with bits.
 
 use compressive::design::Task;
-use compressive::{Feature, FrequencyLaw};
+use compressive::{FrequencyLaw, Wave};
 
 use crate::error::Result;
 use crate::experiment::asymmetric::scale;
@@ -21,7 +21,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     work: run,
 };
 
-const FEATURES: [(&str, Feature); 2] = [("Fourier", Feature::Fourier), ("one-bit", Feature::OneBit)];
+const FEATURES: [(&str, Wave); 2] = [("Fourier", Wave::Fourier), ("one-bit", Wave::OneBit)];
 /// With many rows the risk falls so many times as much as with few, which settle early.
 const SETTLED: f64 = 2.0;
 

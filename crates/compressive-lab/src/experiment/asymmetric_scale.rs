@@ -1,7 +1,7 @@
 //! Which scales of the frequencies work, for three laws, with cosines and with bits.
 
 use compressive::design::Task;
-use compressive::{Feature, FrequencyLaw};
+use compressive::{FrequencyLaw, Wave};
 
 use crate::error::Result;
 use crate::experiment::excess::{
@@ -24,7 +24,7 @@ const LAWS: [(&str, FrequencyLaw); 3] = [
     ("folded Gaussian", FrequencyLaw::FoldedGaussian),
     ("adapted radius", FrequencyLaw::AdaptedRadius),
 ];
-const FEATURES: [(&str, Feature); 2] = [("Fourier", Feature::Fourier), ("one-bit", Feature::OneBit)];
+const FEATURES: [(&str, Wave); 2] = [("Fourier", Wave::Fourier), ("one-bit", Wave::OneBit)];
 
 /// By task, law, size, feature, scale, search.
 type Risks = Vec<Vec<Vec<[Vec<Found>; 2]>>>;

@@ -182,11 +182,11 @@ mod tests {
 
     #[test]
     fn the_tables_differ_as_much_as_the_sensitivities_allow() {
-        use compressive::Feature;
+        use compressive::Wave;
         use compressive::privacy::Sensitivity;
         for claim in claims() {
             let [a, b] = claim.tables().expect("two sketches");
-            let bound = Sensitivity::new(&Feature::Fourier, 2, claim.neighbours);
+            let bound = Sensitivity::new(&Wave::Fourier.into(), 2, claim.neighbours);
             let changes = a.sums().iter().zip(b.sums()).map(|(a, b)| a.abs_diff(*b) as f64);
             let (l1, l2) = changes.fold((0.0, 0.0), |(l1, l2), change| (l1 + change, l2 + change * change));
             for (found, most) in [(l1, bound.l1 as f64), (l2, bound.l2_squared as f64)] {

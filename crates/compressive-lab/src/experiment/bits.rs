@@ -1,7 +1,7 @@
 //! Fourier against one-bit contributions at what they cost to send: what the experiments `fleet` and `sounds` share.
 
-use compressive::Feature;
 use compressive::learn::Decoder;
+use compressive::{Feature, Wave};
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;
@@ -21,7 +21,7 @@ pub(super) type Values = [[f64; 2]; 2];
 
 /// The features in their order.
 pub(super) fn features() -> [Feature; 2] {
-    [Feature::Fourier, Feature::OneBit]
+    [Wave::Fourier.into(), Wave::OneBit.into()]
 }
 
 impl Sketched {

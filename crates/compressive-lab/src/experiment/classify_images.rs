@@ -2,7 +2,7 @@
 
 use compressive::design::{LawChoice, Look, Request, Task, design};
 use compressive::learn::classify::{ClassifyParams, Method};
-use compressive::{Feature, FrequencyLaw, SketchOperator, SketchSpec};
+use compressive::{Feature, FrequencyLaw, ImageShape, SketchOperator, SketchSpec};
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};
@@ -23,7 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 struct Set {
     name: &'static str,
     file: &'static str,
-    side: u32,
+    side: usize,
     tests: Option<usize>,
     draws: usize,
 }
@@ -58,7 +58,7 @@ fn one(set: &Set, data: &Labelled, size: usize, draw: u64) -> Result<Vec<f64>> {
     let params = Request::new(Task::Classify, 1)
         .size(size)
         .law(LawChoice::Gaussian)
-        .feature(Feature::Conv { height: set.side, width: set.side, channels: 1 })
+        .feature(Feature::Conv(ImageShape { height: set.side, width: set.side, channels: 1 }))
         .seed(draw);
     let spec = design(Look::Sample { rows: &pilot, columns: &data.columns() }, &params)?.spec;
     let transform = spec.transform.clone();

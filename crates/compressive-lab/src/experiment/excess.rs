@@ -5,7 +5,7 @@
 
 use compressive::design::Task;
 use compressive::learn::Decoder;
-use compressive::{Feature, FrequencyLaw, SketchSpec};
+use compressive::{FrequencyLaw, SketchSpec, Wave, Waves};
 
 use crate::error::Result;
 use crate::experiment::draws::{mean, median};
@@ -121,15 +121,14 @@ impl Population {
 
 /// The published recipe: no transform, and dither unless the feature is Fourier.
 pub(super) fn recipe(
-    feature: &Feature,
+    wave: &Wave,
     law: FrequencyLaw,
     scale: f64,
     (size, dim): (usize, usize),
     seed: u64,
 ) -> SketchSpec {
-    let mut spec = SketchSpec::new(fits::columns(dim), law, scale, size);
-    (spec.feature, spec.dither, spec.seed) = (feature.clone(), *feature != Feature::Fourier, seed);
-    spec
+    let waves = Waves::usual(wave.clone(), law);
+    SketchSpec { seed, ..SketchSpec::new(fits::columns(dim), waves, scale, size) }
 }
 
 /// Median of the excess risks.
@@ -178,12 +177,11 @@ mod tests {
     fn a_perfect_sketch_has_no_excess_and_a_few_rows_have_much() {
         let population = Population::new(3, 2, 20_000, 1).expect("drawn");
         let law = || FrequencyLaw::FoldedGaussian;
-        let all =
-            fits::in_box(&population.sample.values, recipe(&Feature::Fourier, law(), 0.15, (200, 2), 1))
-                .expect("sketched");
+        let all = fits::in_box(&population.sample.values, recipe(&Wave::Fourier, law(), 0.15, (200, 2), 1))
+            .expect("sketched");
         let few = population.subset(30, &mut Rng::new(2));
         assert_eq!(few.len(), 60);
-        let few = fits::in_box(&few, recipe(&Feature::Fourier, law(), 0.15, (200, 2), 1)).expect("sketched");
+        let few = fits::in_box(&few, recipe(&Wave::Fourier, law(), 0.15, (200, 2), 1)).expect("sketched");
         for task in TASKS {
             let [good, bad] = [&all, &few].map(|s| population.risk(task, s, Search::Auto).expect("decoded"));
             assert!(good.excess < 0.05 && success(&[good]) == 1.0, "{task:?}: {good:?}");

@@ -10,7 +10,7 @@ use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, learn
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
 use compressive::{
-    Bounds, Feature, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec,
+    Bounds, FrequencyLaw, Moments, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave,
 };
 
 use crate::error::Result;
@@ -102,7 +102,7 @@ pub(super) fn private(
     let columns = columns(dim);
     let n_rows = (values.len() / dim) as f64;
     let k = params.k.unwrap_or(params.defaults()?.k);
-    let feature = params.feature.clone().unwrap_or(Feature::Fourier);
+    let feature = params.feature.clone().unwrap_or(Wave::Fourier.into());
     let (forecasts, best) = plan::plan(n_rows, params.task.parameters(k, dim), &feature, privacy)?;
     let params = params.clone().size(forecasts[best].size);
     let mut entropy = SeededEntropy::new(noise_seed);

@@ -139,7 +139,7 @@ fn one_draw(sensors: usize, readings: usize, ratios: &[f64], draw: u64) -> Resul
                         [best - log_likelihood(all, &greedy)?, best - log_likelihood(all, &auto)?]
                     }
                 };
-                if task == Task::Kmeans && params.feature == Some(compressive::Feature::OneBit) {
+                if task == Task::Kmeans && params.feature == Some(compressive::Wave::OneBit.into()) {
                     let (server, bytes) = fleet.collect(&sketched.operator)?;
                     (found.bytes, found.same) = (bytes, found.same && is_sketch(&rows, &server, &sketched)?);
                 }

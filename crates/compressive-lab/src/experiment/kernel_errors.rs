@@ -1,7 +1,7 @@
 //! The largest error of kernel estimates over all pairs of a set of rows, after so many features.
 
 use compressive::features::{Buffer, KernelPair, rows};
-use compressive::{Feature, FrequencyLaw, RowsRef, SketchSpec};
+use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
 
 use crate::error::Result;
 use crate::experiment::fits;
@@ -9,7 +9,7 @@ use crate::experiment::fits;
 /// An estimate: the features of both sides, at the same frequencies.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    pub sides: [Feature; 2],
+    pub sides: [Wave; 2],
     /// Both blocks, which are the real and imaginary parts of the complex extension (\[Sch21\] eq. 3.34), or the first alone.
     pub complex: bool,
     pub dither: bool,
@@ -17,7 +17,7 @@ pub(super) struct Pair {
 
 impl Pair {
     /// Real features with dither.
-    pub fn real(a: Feature, b: Feature) -> Pair {
+    pub fn real(a: Wave, b: Wave) -> Pair {
         Pair { sides: [a, b], complex: false, dither: true }
     }
 
@@ -45,9 +45,10 @@ impl Set {
     }
 
     /// The blocks of a feature: each n rows of so many entries.
-    fn blocks(&self, feature: &Feature, pair: &Pair, size: usize, seed: u64) -> Result<Vec<Vec<f32>>> {
-        let mut spec = SketchSpec::new(fits::columns(self.dim), FrequencyLaw::Gaussian, self.width, size);
-        (spec.dither, spec.feature, spec.seed) = (pair.dither, feature.clone(), seed);
+    fn blocks(&self, wave: &Wave, pair: &Pair, size: usize, seed: u64) -> Result<Vec<Vec<f32>>> {
+        let waves = Waves { dither: pair.dither, ..Waves::new(wave.clone(), FrequencyLaw::Gaussian) };
+        let mut spec = SketchSpec::new(fits::columns(self.dim), waves, self.width, size);
+        spec.seed = seed;
         let operator = spec.build()?;
         let mut out = Vec::new();
         rows(&operator, RowsRef::F64(&self.values), &mut out, &mut Buffer::default())?;
@@ -158,12 +159,12 @@ mod tests {
         let set = Set { values: (0..60).map(|_| rng.normal()).collect(), dim: 3, width: 2.0 };
         let looks = [100, 1600];
         for (a, complex, dither) in [
-            (Feature::Cosine, false, true),
-            (Feature::OneBit, false, true),
-            (Feature::Sawtooth, true, true),
-            (Feature::Fourier, true, false),
+            (Wave::Cosine, false, true),
+            (Wave::OneBit, false, true),
+            (Wave::Sawtooth, true, true),
+            (Wave::Fourier, true, false),
         ] {
-            let other = if complex { Feature::Fourier } else { Feature::Cosine };
+            let other = if complex { Wave::Fourier } else { Wave::Cosine };
             let pair = Pair { sides: [a, other], complex, dither };
             let mean = |look: usize| {
                 (0..20)

@@ -1,7 +1,7 @@
 //! Kernels estimated from random periodic features: without bias if one side is a cosine, and of another shape if both are bits.
 
 use compressive::features::{Buffer, KernelPair, rows};
-use compressive::{Feature, FrequencyLaw, RowsRef, SketchSpec};
+use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};
@@ -67,7 +67,7 @@ impl Kernel {
     }
 
     /// A recipe with its frequencies: Gaussian ones, or of independent Cauchy entries.
-    fn spec(self, feature: Feature, draw: u64) -> SketchSpec {
+    fn spec(self, wave: Wave, draw: u64) -> SketchSpec {
         let names = (0..DIM).map(|c| format!("x{c}"));
         let (law, scale) = match self {
             Kernel::Gaussian => (FrequencyLaw::Gaussian, Kernel::WIDTH),
@@ -80,9 +80,8 @@ impl Kernel {
                 (FrequencyLaw::Explicit { frequencies }, 1.0)
             }
         };
-        let mut spec = SketchSpec::new(names, law, scale, self.size());
-        (spec.dither, spec.feature, spec.seed) = (true, feature, draw);
-        spec
+        let plain = SketchSpec::new(names, Waves::dithered(wave, law), scale, self.size());
+        SketchSpec { seed: draw, ..plain }
     }
 }
 
@@ -119,9 +118,9 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
 
 fn pairs() -> Result<[KernelPair; 3]> {
     Ok([
-        KernelPair::new(&Feature::Cosine, &Feature::Cosine)?,
-        KernelPair::new(&Feature::OneBit, &Feature::Cosine)?,
-        KernelPair::new(&Feature::OneBit, &Feature::OneBit)?,
+        KernelPair::new(&Wave::Cosine, &Wave::Cosine)?,
+        KernelPair::new(&Wave::OneBit, &Wave::Cosine)?,
+        KernelPair::new(&Wave::OneBit, &Wave::OneBit)?,
     ])
 }
 
@@ -135,15 +134,15 @@ fn one_draw(kernel: Kernel, draw: u64) -> Result<Draw> {
         y.extend((0..DIM).map(|c| x[start + c] + distance(pair) * u[c] / length));
     }
     let m = kernel.size();
-    let features = |feature: Feature, values: &[f64]| -> Result<Vec<Vec<f32>>> {
+    let features = |feature: Wave, values: &[f64]| -> Result<Vec<Vec<f32>>> {
         let operator = kernel.spec(feature, draw).build()?;
         let mut out = Vec::new();
         rows(&operator, RowsRef::F64(values), &mut out, &mut Buffer::default())?;
         // The first block: with dither, the real features of the thesis.
         Ok(out.chunks_exact(operator.sketch_len()).map(|row| row[..m].to_vec()).collect())
     };
-    let (cos_x, cos_y) = (features(Feature::Cosine, &x)?, features(Feature::Cosine, &y)?);
-    let (bit_x, bit_y) = (features(Feature::OneBit, &x)?, features(Feature::OneBit, &y)?);
+    let (cos_x, cos_y) = (features(Wave::Cosine, &x)?, features(Wave::Cosine, &y)?);
+    let (bit_x, bit_y) = (features(Wave::OneBit, &x)?, features(Wave::OneBit, &y)?);
     let mut found = Draw { bias: Default::default(), square: Default::default() };
     let per_bin = (PAIRS / BINS) as f64;
     let sides = [(&cos_x, &cos_y), (&bit_x, &cos_y), (&bit_x, &bit_y)];

@@ -1,6 +1,6 @@
 //! The largest error of kernel estimates over all pairs of a set of rows, against the number of features: \[Sch21\] figure 3.4.
 
-use compressive::Feature;
+use compressive::Wave;
 
 use crate::error::Result;
 use crate::experiment::draws::{self, median};
@@ -32,7 +32,7 @@ fn set(n: usize, dim: usize, rng: &mut Rng) -> Set {
 }
 
 fn pairs() -> [Pair; 2] {
-    [Pair::real(Feature::Cosine, Feature::Cosine), Pair::real(Feature::OneBit, Feature::Cosine)]
+    [Pair::real(Wave::Cosine, Wave::Cosine), Pair::real(Wave::OneBit, Wave::Cosine)]
 }
 
 /// Adds both halves of the figure to a report.

@@ -1,9 +1,9 @@
 //! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit is.
 
-use compressive::Feature;
 use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Request, Task};
 use compressive::learn::Decoder;
+use compressive::{Feature, Wave};
 
 use crate::error::Result;
 use crate::experiment::{fits, real};
@@ -73,11 +73,11 @@ impl Problem {
     /// that of the kernel or of the law, in estimated cluster widths.
     pub fn loss(&self, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
         // A quantised feature has the estimate itself as its scale.
-        let probe = Request::new(self.task, K).size(1).feature(Feature::OneBit).seed(seed);
+        let probe = Request::new(self.task, K).size(1).feature(Wave::OneBit).seed(seed);
         let unit = fits::spec(&self.values, self.dim, &probe)?.scale;
         let (feature, law, size) = match method {
-            Method::Fourier(law) => (Feature::Fourier, law, size),
-            Method::HalfFourier(law) => (Feature::Fourier, law, size.div_ceil(2)),
+            Method::Fourier(law) => (Wave::Fourier.into(), law, size),
+            Method::HalfFourier(law) => (Wave::Fourier.into(), law, size.div_ceil(2)),
             Method::Nystrom(rule) => (Feature::Nystrom, rule, size),
         };
         let scale = ScaleRule::Fixed(width * unit);

@@ -6,7 +6,7 @@ use compressive::design::{Request, Task};
 use compressive::features::{Buffer, packed};
 use compressive::learn::Decoder;
 use compressive::privacy::{LocalResponse, PrivateSketch, SeededEntropy};
-use compressive::{Feature, FrequencyLaw, RowsRef, SketchOperator, SketchSpec};
+use compressive::{FrequencyLaw, RowsRef, SketchOperator, SketchSpec, Wave, Waves};
 
 use crate::audit::epsilon_lower_bound;
 use crate::error::Result;
@@ -105,15 +105,12 @@ fn judge(n_rows: usize, ratio: usize, epsilon: f64, loss: f64) -> Option<Verdict
 /// A spec of one-bit features at the unit frequencies of two columns.
 fn plain_spec() -> SketchSpec {
     let frequencies = vec![vec![1.0, 0.0], vec![0.0, 1.0]];
-    let mut spec = SketchSpec::new(["x1", "x2"], FrequencyLaw::Explicit { frequencies }, 1.0, 2);
-    spec.feature = Feature::OneBit;
-    spec
+    SketchSpec::new(["x1", "x2"], Waves::new(Wave::OneBit, FrequencyLaw::Explicit { frequencies }), 1.0, 2)
 }
 
 /// Entries that a reading tells with a budget, where there are many.
 fn entries(epsilon: f64) -> Result<u32> {
-    let mut spec = SketchSpec::new(["x"], FrequencyLaw::Gaussian, 1.0, 100);
-    spec.feature = Feature::OneBit;
+    let spec = SketchSpec::new(["x"], Waves::new(Wave::OneBit, FrequencyLaw::Gaussian), 1.0, 100);
     Ok(LocalResponse::new(&spec, epsilon)?.entries())
 }
 
@@ -125,7 +122,7 @@ fn one_draw(n_rows: usize, ratios: &[usize], draw: u64) -> Result<Vec<Outcome>> 
     let reference =
         lloyd(evaluated, &truth.means, &KMeansParams { threads: 1, ..KMeansParams::default() })?.sse;
     let one = |ratio: &usize| -> Result<Outcome> {
-        let params = Request::new(Task::Kmeans, K).feature(Feature::OneBit).size(ratio * K * DIM).seed(draw);
+        let params = Request::new(Task::Kmeans, K).feature(Wave::OneBit).size(ratio * K * DIM).seed(draw);
         let spec = fits::spec(&sample.values, DIM, &params)?;
         let (operator, sums) = fits::accumulated(&sample.values, spec)?;
         let loss = |sketched: &Sketched| -> Result<f64> {

@@ -1,6 +1,6 @@
 //! One-bit and sawtooth sketches at 1.3 times the size, decoded as any other.
 
-use compressive::Feature;
+use compressive::Wave;
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
@@ -81,8 +81,8 @@ fn one_draw(
     let mut cells = Vec::new();
     for size in sizes {
         let mut pair = [None; 2];
-        for (value, feature) in pair.iter_mut().zip([Feature::OneBit, Feature::Sawtooth]) {
-            if feature == Feature::Sawtooth && problem.k.max(problem.dim) > 10 && draw >= LARGE_SAWTOOTH {
+        for (value, feature) in pair.iter_mut().zip([Wave::OneBit, Wave::Sawtooth]) {
+            if feature == Wave::Sawtooth && problem.k.max(problem.dim) > 10 && draw >= LARGE_SAWTOOTH {
                 continue;
             }
             let params = Request::new(Task::Kmeans, problem.k)

@@ -1,6 +1,6 @@
 //! Kernel estimates from combinations of periodic features, at equal numbers of real coefficients.
 
-use compressive::Feature;
+use compressive::Wave;
 
 use crate::error::Result;
 use crate::experiment::kernel_errors::{Pair, Set, share_at, transition};
@@ -28,13 +28,13 @@ const SUCCESS: f64 = 0.1;
 const ALIKE: f64 = 0.1;
 
 /// The features beside cosines, with what the thesis calls them.
-const FEATURES: [(&str, Feature); 3] =
-    [("cos", Feature::Cosine), ("one-bit", Feature::OneBit), ("sawtooth", Feature::Sawtooth)];
+const FEATURES: [(&str, Wave); 3] =
+    [("cos", Wave::Cosine), ("one-bit", Wave::OneBit), ("sawtooth", Wave::Sawtooth)];
 
 /// The pair of a feature with cosines, or of its complex extension with exponentials; cosines with themselves need no dither if complex.
-fn pair(feature: &Feature, complex: bool) -> Pair {
-    let wave = if complex { Feature::Fourier } else { Feature::Cosine };
-    let cosine = *feature == Feature::Cosine;
+fn pair(feature: &Wave, complex: bool) -> Pair {
+    let wave = if complex { Wave::Fourier } else { Wave::Cosine };
+    let cosine = *feature == Wave::Cosine;
     let side = if cosine { wave.clone() } else { feature.clone() };
     Pair { sides: [side, wave], complex, dither: !(cosine && complex) }
 }

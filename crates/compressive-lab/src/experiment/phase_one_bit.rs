@@ -1,6 +1,6 @@
 //! The phase transition of k-means from one-bit sketches.
 
-use compressive::Feature;
+use compressive::Wave;
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 
@@ -178,7 +178,7 @@ fn one_draw(problem: (usize, usize), ratios: &[f64], draw: u64) -> Result<Vec<[f
         let size = ((ratio * (k * dim) as f64).round() as usize).max(k);
         let mut cells = [0.0; 3];
         for (value, (_, one_bit, auto)) in cells.iter_mut().zip(VARIANTS) {
-            let feature = if one_bit { Feature::OneBit } else { Feature::Fourier };
+            let feature = if one_bit { Wave::OneBit } else { Wave::Fourier };
             let params = Request::new(Task::Kmeans, k).size(size).feature(feature).seed(draw);
             let sketched = fits::designed(&sample.values, dim, &params)?;
             let centers = if auto {

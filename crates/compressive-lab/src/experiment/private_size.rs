@@ -1,6 +1,6 @@
 //! Private k-means against the size of the sketch: more frequencies mean more noise.
 
-use compressive::Feature;
+use compressive::Wave;
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
 use compressive::privacy::{PrivacyParams, SeededEntropy, plan, privatize};
@@ -172,7 +172,7 @@ fn fill(table: &mut Table, n_rows: usize, grid: &Grid, medians: &Medians) -> Res
                 let (forecasts, best) = plan::plan(
                     n_rows as f64,
                     Task::Kmeans.parameters(K, DIM),
-                    &Feature::Fourier,
+                    &Wave::Fourier.into(),
                     &privacy(epsilon, delta),
                 )?;
                 let planned = &forecasts[best];

@@ -3,7 +3,7 @@
 use compressive::ask::query::{Estimate, Query, QueryParams, Value, answer};
 use compressive::design::{Request, Task};
 use compressive::privacy::PrivacyParams;
-use compressive::{Bounds, Feature};
+use compressive::{Bounds, Wave};
 
 use crate::error::Result;
 use crate::experiment::draws::{self, median};
@@ -151,7 +151,7 @@ fn sketched(how: How, rows: Rows<'_>, seed: u64) -> Result<Sketched> {
     match how {
         How::Task(task) => fits::designed(values, dim, &params.task(task)),
         How::OneBit => {
-            let feature = Feature::OneBit;
+            let feature = Wave::OneBit;
             fits::designed(values, dim, &params.feature(feature).dither(true))
         }
         How::Private(epsilon) => {

@@ -12,6 +12,8 @@ PILOT_ROWS: int
 LOOK_SHARE: float
 TASKS: list[str]
 FEATURES: list[str]
+WAVES: dict[str, tuple[float, int, float]]
+"""Gain of the first harmonic, number of blocks and mean square of each periodic feature that has a name alone."""
 
 class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

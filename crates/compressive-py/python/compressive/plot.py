@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._data import Data, source
-from ._native import Model, PrivateSketch, Sketch, compare
+from ._native import WAVES, Model, PrivateSketch, Sketch, compare
 from ._shape import Shape, characteristic, shape_of
 
 if TYPE_CHECKING:
@@ -33,14 +33,6 @@ Floats = npt.NDArray[np.float64]
 # The palette of Okabe and Ito without black and yellow: told apart with every kind of colour vision, on white.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 DATA, MODEL, ALARM, QUIET = "#0072B2", "#E69F00", "#D55E00", "#6B6B6B"
-
-# Gain of each feature's first harmonic, and root mean square of its values (both blocks together).
-_FEATURES = {
-    "fourier": (1.0, 1.0),
-    "cosine": (1.0, np.sqrt(0.5)),
-    "one-bit": (4 / np.pi, np.sqrt(2.0)),
-    "sawtooth": (2 / np.pi, np.sqrt(2.0 / 3.0)),
-}
 
 
 def clusters(
@@ -226,15 +218,12 @@ def modulus(sketch: Sketch | PrivateSketch, model: Any = None, *, ax: Axes | Non
     Axes
     """
     spec = sketch.spec
-    if spec.feature not in _FEATURES:
-        raise ValueError(
-            f"a sketch of the feature {spec.feature} has no frequencies to draw; see {', '.join(_FEATURES)}"
-        )
-    gain, energy = _FEATURES[spec.feature]
+    if spec.feature not in WAVES:
+        raise ValueError(f"a sketch of the feature {spec.feature} has no frequencies to draw; see {', '.join(WAVES)}")
+    gain, blocks, square = WAVES[spec.feature]
     # A private sketch adds its own noise, which has the same deviation on both entries of a frequency.
-    blocks = spec.sketch_len // spec.size
     noise = sketch.noise_std if isinstance(sketch, PrivateSketch) else 0.0
-    floor = np.sqrt(energy**2 / max(sketch.rows, 1) + blocks * noise**2) / gain
+    floor = np.sqrt(blocks * (square / max(sketch.rows, 1) + noise**2)) / gain
     radii = spec.radii()
     drawn = None if model is None else np.hypot.reduce(_blocks(characteristic(shape_of(model), spec), spec.size))
     ax = _axes(ax)

@@ -1,6 +1,6 @@
 //! What the sketch sees: moduli against radii, and what the model leaves.
 
-use compressive::SketchSpec;
+use compressive::Wave;
 
 use crate::html::{figure, section as part};
 use crate::page::View;
@@ -13,26 +13,24 @@ const POINTS: usize = 1500;
 /// Two charts, for periodic features.
 pub fn section(view: &View<'_>) -> String {
     let spec = view.material.total.spec();
-    if spec.feature.is_quadratic() || spec.feature.is_kernel() || spec.feature.image().is_some() {
-        return String::new();
-    }
+    let Some(waves) = spec.map.waves() else { return String::new() };
     let radii = view.material.operator.radii();
     let step = radii.len().div_ceil(POINTS);
     let body = format!(
         "<div class=\"pair\">\n{}{}</div>\n",
-        moduli(view, spec, &radii, step),
+        moduli(view, &waves.wave, &radii, step),
         residuals(view, &radii, step)
     );
     part("sketch", "What the sketch sees", &body)
 }
 
 /// |z| against the radius of its frequency, with the model's.
-fn moduli(view: &View<'_>, spec: &SketchSpec, radii: &[f64], step: usize) -> String {
-    let gain = spec.feature.surrogate().gain;
-    let moduli = spec.feature.modulus(&view.moments.mean);
+fn moduli(view: &View<'_>, wave: &Wave, radii: &[f64], step: usize) -> String {
+    let gain = wave.surrogate().gain;
+    let moduli = view.material.total.spec().map.modulus(&view.moments.mean);
     let modulus = |j: usize| moduli[j] / gain;
-    let entry = spec.feature.variance() / view.moments.rows + view.moments.noise_std.powi(2);
-    let noise = (entry * spec.feature.blocks() as f64).sqrt() / gain;
+    let entry = wave.variance() / view.moments.rows + view.moments.noise_std.powi(2);
+    let noise = (entry * wave.blocks().len() as f64).sqrt() / gain;
     let most = radii.iter().copied().fold(0.0, f64::max);
     let mut chart = Chart::new((0.0, 1.02 * most), (0.0, 1.05));
     let entries = view.explanation.as_ref().map(|e| &e.entries).filter(|e| !e.is_empty());

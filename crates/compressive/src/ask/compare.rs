@@ -23,8 +23,10 @@ use crate::error::remedy::Remedy;
 use crate::error::{Error, Result};
 use crate::num::special::chi_square_tail;
 use crate::sketch::Sketch;
-use crate::sketch::feature::Feature;
-use crate::sketch::landmarks::KernelMap;
+use crate::sketch::map::Map;
+use crate::sketch::map::images::ONLY_CLASSIFIES;
+use crate::sketch::map::landmarks::KernelMap;
+use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::SketchOperator;
 
 /// What two sketches say about each other.
@@ -51,31 +53,39 @@ const PAIR_FREQUENCIES: usize = 500;
 pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comparison> {
     a.check_spec(b.spec(), b.fingerprint())?;
     a.check_spec(operator.spec(), operator.fingerprint())?;
-    if operator.spec().feature.is_quadratic() {
-        return Err(Error::Task {
-            field: "feature",
-            problem: "sketches of the feature `quadratic` hold first and second moments only, \
-                      and the test for a difference is made for periodic features"
-                .into(),
+    let fail = |problem: &str| {
+        Err(Error::Task { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()))
+    };
+    let wave = match &operator.spec().map {
+        Map::Waves(waves) => Some(&waves.wave),
+        Map::Landmarks(_) => None,
+        Map::Images(_) => return fail(ONLY_CLASSIFIES),
+        Map::Moments(_) => {
+            return fail(
+                "sketches of the feature `quadratic` hold first and second moments only, \
+                 and the test for a difference is made for periodic features",
+            );
         }
-        .advise(Remedy::of_waves()));
-    }
-    if let Some(problem) = operator.spec().feature.only_classifies() {
-        return Err(Error::Task { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()));
-    }
+    };
     for sketch in [a, b] {
         if sketch.rows() < 2 {
             return Err(Error::TooFewRows { what: "comparing sketches", rows: sketch.rows(), needed: 2 });
         }
     }
-    if let Some(kernel) = operator.kernel() {
-        return compare_kernel(operator, kernel, a, b);
+    match (wave, operator.kernel()) {
+        (Some(wave), _) => compare_waves(operator, wave, a, b),
+        (None, Some(kernel)) => compare_kernel(operator, kernel, a, b),
+        (None, None) => unreachable!("operators of landmarks have their kernel"),
     }
+}
+
+/// The comparison of waves of phases; see the module.
+fn compare_waves(operator: &SketchOperator, wave: &Wave, a: &Sketch, b: &Sketch) -> Result<Comparison> {
     let m = operator.spec().size as f64;
-    let feature = &operator.spec().feature;
-    let (za, zb) = (feature.centred(&a.moments()?.mean), feature.centred(&b.moments()?.mean));
+    let map = &operator.spec().map;
+    let (za, zb) = (map.centred(&a.moments()?.mean), map.centred(&b.moments()?.mean));
     let (na, nb) = (a.rows() as f64, b.rows() as f64);
-    let square = feature.variance() * feature.blocks() as f64;
+    let square = wave.variance() * wave.blocks().len() as f64;
     let energy = |z: &[f64]| z.iter().map(|x| x * x).sum::<f64>() / m;
     let (noise_a, noise_b) = ((square - energy(&za)) / (na - 1.0), (square - energy(&zb)) / (nb - 1.0));
     let statistic = za.iter().zip(&zb).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / m;
@@ -83,12 +93,12 @@ pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comp
     let pooled: Vec<f64> = za.iter().zip(&zb).map(|(x, y)| (na * x + nb * y) / (na + nb)).collect();
     let inverse_rows = 1.0 / na + 1.0 / nb;
     let mean = (square - energy(&pooled)).max(1e-12);
-    let variance = null_variance(operator, &pooled, na + nb);
+    let variance = null_variance(operator, wave, &pooled, na + nb);
     let degrees = 2.0 * mean * mean / variance;
     let p_value = chi_square_tail(statistic / inverse_rows * degrees / mean, degrees);
 
     // A cosine alone carries half of the energy of a complex exponential.
-    let unit = feature.surrogate().gain.powi(2) * if *feature == Feature::Cosine { 0.5 } else { 1.0 };
+    let unit = wave.surrogate().gain.powi(2) * 0.5 * wave.blocks().len() as f64;
     let excess = statistic - noise_a - noise_b;
     let linear = 4.0 * excess.max(0.0) * (0.5 * variance).sqrt() * inverse_rows;
     Ok(Comparison {
@@ -132,12 +142,11 @@ fn compare_kernel(
 }
 
 /// The variance v of the module's formula, from the pooled and centred mean.
-fn null_variance(operator: &SketchOperator, mean: &[f64], rows: f64) -> f64 {
+fn null_variance(operator: &SketchOperator, wave: &Wave, mean: &[f64], rows: f64) -> f64 {
     let (dim, m) = (operator.dim(), operator.spec().size);
-    let feature = &operator.spec().feature;
-    let gain = feature.surrogate().gain;
-    let square = feature.variance() * feature.blocks() as f64;
-    let scale = gain * gain * if *feature == Feature::Cosine { 0.5 } else { 1.0 };
+    let (gain, blocks) = (wave.surrogate().gain, wave.blocks().len() as f64);
+    let square = wave.variance() * blocks;
+    let scale = gain * gain * 0.5 * blocks;
     let energy = |j: usize| mean[j].powi(2) + mean.get(m + j).map_or(0.0, |s| s.powi(2));
     let curve: Vec<(f64, f64)> = operator
         .radii()

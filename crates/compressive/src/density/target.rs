@@ -8,13 +8,15 @@ use crate::density::metric::Metric;
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::sketch::Moments;
-use crate::sketch::landmarks::KernelMap;
+use crate::sketch::map::Map;
+use crate::sketch::map::images::ONLY_CLASSIFIES;
+use crate::sketch::map::landmarks::KernelMap;
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::spec::Source;
 
 /// A sketch brought to the form all decoders share.
 ///
-/// The mean features are centred ([`Feature::centred`](crate::Feature::centred)), divided by the feature's gain and turned back by its angle, so that they estimate
+/// The mean features are centred ([`Map::centred`]), divided by the feature's gain and turned back by its angle, so that they estimate
 /// $z_j = \mathbb E\, e^{i(\omega_j^\top u + \xi_j)}$ in working coordinates u whatever the feature was (\[SJ22\]).
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -68,29 +70,26 @@ impl Target {
                 needed: 1,
             });
         }
-        if spec.feature.is_quadratic() {
-            return Err(Error::Task {
-                field: "task",
-                problem: "a sketch of the feature `quadratic` holds first and second moments only: \
-                          it gives principal components, no clusters or mixtures"
-                    .into(),
+        let fail = |problem: &str| Error::Task { field: "task", problem: problem.into() };
+        let waves = match (&spec.map, operator.kernel()) {
+            (_, Some(kernel)) => return Target::of_kernel(operator, kernel, moments),
+            (Map::Waves(waves), None) => waves,
+            (Map::Images(_), None) => return Err(fail(ONLY_CLASSIFIES).advise(Remedy::of_waves())),
+            (Map::Moments(_) | Map::Landmarks(_), None) => {
+                let problem = "a sketch of the feature `quadratic` holds first and second moments only: \
+                               it gives principal components, no clusters or mixtures";
+                return Err(fail(problem)
+                    .advise(Remedy::FitAgain(vec![Remedy::set(Parameter::Task, "pca")]))
+                    .advise(Remedy::SketchAgain(
+                        ["kmeans", "gmm"].map(|task| Remedy::set(Parameter::Task, task)).into(),
+                    )));
             }
-            .advise(Remedy::FitAgain(vec![Remedy::set(Parameter::Task, "pca")]))
-            .advise(Remedy::SketchAgain(
-                ["kmeans", "gmm"].map(|task| Remedy::set(Parameter::Task, task)).into(),
-            )));
-        }
-        if let Some(problem) = spec.feature.only_classifies() {
-            return Err(Error::Task { field: "task", problem: problem.into() }.advise(Remedy::of_waves()));
-        }
-        if let Some(kernel) = operator.kernel() {
-            return Target::of_kernel(operator, kernel, moments);
-        }
-        let surrogate = spec.feature.surrogate();
-        let complex = spec.feature.blocks() == 2;
+        };
+        let surrogate = waves.wave.surrogate();
+        let complex = waves.wave.blocks().len() == 2;
         let (turn_re, turn_im) =
             (surrogate.angle.cos() / surrogate.gain, -surrogate.angle.sin() / surrogate.gain);
-        let mean = spec.feature.centred(&moments.mean);
+        let mean = spec.map.centred(&moments.mean);
         let (mut re, mut im) = (vec![0.0; m], vec![0.0; m]);
         for j in 0..m {
             let (a, b) = (mean[j], if complex { mean[m + j] } else { 0.0 });
@@ -103,9 +102,10 @@ impl Target {
         let dither: Vec<f64> = operator.dither().iter().map(|&xi| f64::from(xi) * TAU).collect();
         let points =
             Gaussian::new(Shape::Dirac, dim, operator.frequencies(), &dither, 0.25 * widest * widest);
-        let weights = operator.radii().iter().map(|&r| spec.law.feature_weight(r, spec.scale, dim)).collect();
+        let weights =
+            operator.radii().iter().map(|&r| waves.law.feature_weight(r, spec.scale, dim)).collect();
         let energy = mean.iter().map(|x| x * x).sum::<f64>() / mean.len() as f64;
-        let sampling = (spec.feature.variance() - energy).max(0.0) / moments.rows;
+        let sampling = (waves.wave.variance() - energy).max(0.0) / moments.rows;
         let power = surrogate.gain * surrogate.gain;
         let added = moments.noise_std * moments.noise_std / power;
         let noise = sampling / power + added;
@@ -122,7 +122,7 @@ impl Target {
             noise,
             added,
             points,
-            harmonics: spec.feature.harmonics(),
+            harmonics: waves.wave.harmonics(),
             metric: None,
         })
     }

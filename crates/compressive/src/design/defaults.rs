@@ -5,9 +5,10 @@
 use crate::design::{LawChoice, Scaling, Task};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
-use crate::names::{Named, named};
-use crate::sketch::conv::ImageShape;
-use crate::sketch::feature::Feature;
+use crate::names::Named;
+use crate::sketch::map::images::ImageShape;
+use crate::sketch::map::waves::Wave;
+use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::MAX_SIZE;
 
 /// Rows of the pilot sample. The estimate of the scale uses 5000 of them, landmarks and whitening all.
@@ -16,39 +17,6 @@ pub const PILOT_ROWS: usize = 10_000;
 /// Share of a privacy budget that goes to the look at the rows, where one budget is given for both: a tenth shows the
 /// clusters' width well enough, and what remains for the release is hardly less.
 pub const LOOK_SHARE: f64 = 0.1;
-
-/// The maps by the names that users write: what is summed for each row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FeatureName {
-    /// Cosine and sine: the most accurate.
-    Fourier,
-    /// Their signs: two bits a reading.
-    OneBit,
-    /// The phase itself, wrapped.
-    Sawtooth,
-    /// The cosine alone.
-    Cosine,
-    /// Any periodic function, given by a table of one period.
-    Periodic,
-    /// Squares of projections, for principal components.
-    Quadratic,
-    /// Kernel values at landmarks, which are rows of the data.
-    Nystrom,
-    /// Waves of random convolutional activations, to classify images.
-    Conv,
-}
-
-named!(FeatureName, "a feature", {
-    Fourier => "fourier": "Cosine and sine: the most accurate",
-    OneBit => "one-bit": "Their signs: two bits a reading",
-    Sawtooth => "sawtooth": "The phase itself, wrapped",
-    Cosine => "cosine": "The cosine alone",
-    Periodic => "periodic": "Any periodic function, given by a table of one period",
-    Quadratic => "quadratic": "Squares of projections, for principal components",
-    Nystrom => "nystrom": "Kernel values at landmarks, which are rows of the data",
-    Conv => "conv": "Waves of random convolutional activations, to classify images of a given shape",
-});
 
 /// What some features need beside their name.
 #[derive(Clone, Debug, Default)]
@@ -62,20 +30,6 @@ pub struct FeatureParts {
 }
 
 impl FeatureName {
-    /// The name of a feature.
-    pub fn of(feature: &Feature) -> FeatureName {
-        match feature {
-            Feature::Fourier => FeatureName::Fourier,
-            Feature::OneBit => FeatureName::OneBit,
-            Feature::Sawtooth => FeatureName::Sawtooth,
-            Feature::Cosine => FeatureName::Cosine,
-            Feature::Periodic { .. } => FeatureName::Periodic,
-            Feature::Quadratic { .. } => FeatureName::Quadratic,
-            Feature::Nystrom => FeatureName::Nystrom,
-            Feature::Conv { .. } => FeatureName::Conv,
-        }
-    }
-
     /// The feature of this name, with what it needs besides.
     ///
     /// # Errors
@@ -97,46 +51,30 @@ impl FeatureName {
                 Remedy::Drop(Parameter::Complex),
             );
         }
-        Ok(match self {
-            FeatureName::Fourier => Feature::Fourier,
-            FeatureName::OneBit => Feature::OneBit,
-            FeatureName::Sawtooth => Feature::Sawtooth,
-            FeatureName::Cosine => Feature::Cosine,
-            FeatureName::Quadratic => Feature::Quadratic { complex },
-            FeatureName::Nystrom => Feature::Nystrom,
-            FeatureName::Periodic => match table {
-                Some(table) => Feature::Periodic { table },
-                None => {
-                    return fail(
-                        "table",
-                        "`periodic` needs the values of one period",
-                        Remedy::set(Parameter::Table, "VALUES"),
-                    );
-                }
-            },
-            FeatureName::Conv => match image {
-                Some(ImageShape { height, width, channels }) => {
-                    let side = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-                    Feature::Conv { height: side(height), width: side(width), channels: side(channels) }
-                }
-                None => {
-                    return fail(
-                        "image",
-                        "`conv` needs the shape of the images",
-                        Remedy::set(Parameter::Image, "HEIGHTxWIDTH"),
-                    );
-                }
-            },
+        Ok(match (self, table, image) {
+            (FeatureName::Quadratic, ..) => Feature::Quadratic { complex },
+            (FeatureName::Periodic, Some(table), _) => Wave::Periodic { table }.into(),
+            (FeatureName::Periodic, None, _) => {
+                return fail(
+                    "table",
+                    "`periodic` needs the values of one period",
+                    Remedy::set(Parameter::Table, "VALUES"),
+                );
+            }
+            (FeatureName::Conv, _, Some(shape)) => Feature::Conv(shape),
+            (FeatureName::Conv, _, None) => {
+                return fail(
+                    "image",
+                    "`conv` needs the shape of the images",
+                    Remedy::set(Parameter::Image, "HEIGHTxWIDTH"),
+                );
+            }
+            (FeatureName::Nystrom, ..) => Feature::Nystrom,
+            (FeatureName::Fourier, ..) => Wave::Fourier.into(),
+            (FeatureName::OneBit, ..) => Wave::OneBit.into(),
+            (FeatureName::Sawtooth, ..) => Wave::Sawtooth.into(),
+            (FeatureName::Cosine, ..) => Wave::Cosine.into(),
         })
-    }
-
-    /// Whether each frequency gets a random phase. Quantised waves and those of one block need it (\[SJ22\]); the two
-    /// blocks of `fourier` do not, and squares and kernels have no phase.
-    pub fn dithered(self) -> bool {
-        matches!(
-            self,
-            FeatureName::OneBit | FeatureName::Sawtooth | FeatureName::Cosine | FeatureName::Periodic
-        )
     }
 }
 
@@ -287,7 +225,7 @@ mod tests {
         };
         for map in FeatureName::ALL.iter().copied() {
             let feature = map.with(parts(map)).unwrap();
-            assert_eq!((FeatureName::of(&feature), feature.name()), (map, map.name()));
+            assert_eq!(feature.name(), map);
         }
         for (map, part) in
             [(FeatureName::Fourier, FeatureName::Periodic), (FeatureName::OneBit, FeatureName::Conv)]

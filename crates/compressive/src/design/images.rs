@@ -10,8 +10,9 @@ use crate::design::scale::{ScaleRule, spread_rows};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::math::{exp, ln};
-use crate::sketch::conv::{ConvMap, ImageShape};
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::images::{ConvMap, ImageShape};
+use crate::sketch::map::{Feature, Map};
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
 /// Root mean square of the phases of one frequency, in radians, and the power of m that it grows with.
@@ -71,14 +72,13 @@ pub(super) fn design(
         LawChoice::AdaptedRadius => FrequencyLaw::AdaptedRadius,
         LawChoice::Weighted => FrequencyLaw::Weighted,
     };
+    let (dither, structured) = (params.dither, params.structured.unwrap_or(params.defaults.structured));
+    let map = Map::new(Feature::Conv(shape), law.into(), dither, structured)?;
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),
-        structured: params.structured.unwrap_or(params.defaults.structured),
-        dither: params.dither,
-        feature: params.feature.clone(),
         seed: params.seed,
-        ..SketchSpec::new(columns.iter().cloned(), law, scale, params.size_for(dim))
+        ..SketchSpec::new(columns.iter().cloned(), map, scale, params.size_for(dim))
     };
     spec.validate()?;
     Ok(spec)

@@ -33,9 +33,11 @@ use crate::num::math::{exp, ln};
 use crate::num::random::{Purpose, Stream};
 use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
+use crate::sketch::map::landmarks::Landmarks;
+use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-pub use defaults::{Defaults, FeatureName, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
+pub use defaults::{Defaults, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
 pub use private::look_spec;
 pub use reason::Reason;
 pub(crate) use request::FULL_COLUMNS;
@@ -105,7 +107,7 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         let parameters = params.task.parameters(params.k, dim);
         reasons.push(Reason::Size { task: params.task, k: params.k, parameters });
     }
-    if let Some(shape) = params.feature.image() {
+    if let Feature::Conv(shape) = params.feature {
         return Ok(Designed { spec: images::design(rows, columns, shape, params)?, reasons });
     }
     let (transform, range) = transform(rows, columns, params, &mut reasons)?;
@@ -118,8 +120,8 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         return Ok(Designed { spec: finish(columns, transform, bounds, None, 1.0, params)?, reasons });
     }
     let law = match params.law {
-        LawChoice::PilotMixture => Some(pilot_mixture(&working, dim, params.k, params.seed)),
-        LawChoice::MultiScale => Some(scales::multi_scale(&working, dim, params.scale, params.seed)?),
+        LawChoice::PilotMixture => Some(pilot_mixture(&working, dim, params.k, params.seed).into()),
+        LawChoice::MultiScale => Some(scales::multi_scale(&working, dim, params.scale, params.seed)?.into()),
         _ => None,
     };
     let scale = match (&law, params.scale) {
@@ -128,10 +130,10 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         (Some(_), _) => 1.0,
     };
     let law = match params.law.landmarks() {
-        Some(sampler) => {
+        Some(rule) => {
             let size = params.size.unwrap_or(params.size_for(dim).min(n_rows.div_ceil(2)));
-            let points = landmark_rules::choose(sampler, &working, dim, scale, size, params.seed)?;
-            Some(FrequencyLaw::Landmarks { sampler, points })
+            let points = landmark_rules::choose(rule, &working, dim, scale, size, params.seed)?;
+            Some(LawOrLandmarks::Landmarks(Landmarks { rule, points }))
         }
         None => law,
     };
@@ -164,14 +166,14 @@ fn law_scale(
     if mean_sigma
         && transform.whiten.is_some()
         && params.task == Task::Classify
-        && !params.feature.is_kernel()
+        && params.feature != Feature::Nystrom
     {
         return Ok(class_width(dim));
     }
     let estimated = estimate(rule, working, dim, params.seed)?;
     let width = held(params, dim, estimated, reasons);
     let factor = if mean_sigma { params.defaults.width } else { 1.0 };
-    Ok(if params.feature.is_kernel() { kernel_width(dim) * width } else { factor * width })
+    Ok(if params.feature == Feature::Nystrom { kernel_width(dim) * width } else { factor * width })
 }
 
 /// An estimated width of the clusters, or [`least_width`] if that is more.
@@ -207,22 +209,22 @@ fn widened(range: &Bounds) -> Bounds {
     }
 }
 
-/// The spec for a transform, a box and a scale; `law` only if it is not one of the isotropic ones.
+/// The spec for a transform, a box and a scale; `at` only if it is not one of the isotropic laws.
 fn finish(
     columns: &[String],
     transform: Transform,
     bounds: Bounds,
-    law: Option<FrequencyLaw>,
+    at: Option<LawOrLandmarks>,
     scale: f64,
     params: &Settled,
 ) -> Result<SketchSpec> {
     let dim = columns.len();
-    let size = match &law {
-        Some(FrequencyLaw::Landmarks { points, .. }) => points.len(),
+    let size = match &at {
+        Some(LawOrLandmarks::Landmarks(Landmarks { points, .. })) => points.len(),
         _ => params.size_for(dim),
     };
-    let isotropic = law.is_none();
-    let law = law.unwrap_or(match params.law {
+    let isotropic = at.is_none();
+    let isotropic_law = || match params.law {
         LawChoice::Gaussian => FrequencyLaw::Gaussian,
         LawChoice::FoldedGaussian => FrequencyLaw::FoldedGaussian,
         LawChoice::Weighted => FrequencyLaw::Weighted,
@@ -234,18 +236,16 @@ fn finish(
         | LawChoice::Leverage
         | LawChoice::Uniform
         | LawChoice::Box => FrequencyLaw::AdaptedRadius,
-    });
+    };
+    let structured =
+        params.structured.unwrap_or(params.defaults.structured && isotropic && structured_wins(dim, size));
+    let at = at.unwrap_or_else(|| isotropic_law().into());
+    let map = Map::new(params.feature.clone(), at, params.dither, structured)?;
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),
-        law,
-        structured: params
-            .structured
-            .unwrap_or(params.defaults.structured && isotropic && structured_wins(dim, size)),
-        dither: params.dither,
-        feature: params.feature.clone(),
         seed: params.seed,
-        ..SketchSpec::new(columns.iter().cloned(), FrequencyLaw::Gaussian, scale, size)
+        ..SketchSpec::new(columns.iter().cloned(), map, scale, size)
     };
     spec.validate()?;
     Ok(spec)

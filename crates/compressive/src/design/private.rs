@@ -22,6 +22,8 @@ use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::landmarks::Landmarks;
+use crate::sketch::map::{Feature, LawOrLandmarks};
 use crate::sketch::spec::{Bounds, SketchSpec, Source, Transform};
 
 /// Radii of the pilot's frequencies, in working coordinates: from the whole box to details of a hundredth of it.
@@ -75,7 +77,7 @@ pub(super) fn design(
             problem: "whitening, the law pilot-mixture and landmarks among the rows are taken from the rows themselves and cannot be had privately".into(),
         });
     }
-    if params.feature.image().is_some() {
+    if matches!(params.feature, Feature::Conv(_)) {
         return Err(Error::Spec {
             field: "feature",
             problem: "the scale of `conv` is taken from the rows and cannot be had privately".into(),
@@ -105,14 +107,14 @@ pub(super) fn design(
                 None => seen.width,
                 Some(_) => held(params, columns.len(), seen.width / unit, &mut reasons),
             };
-            let kernel = if params.feature.is_kernel() { kernel_width(columns.len()) } else { 1.0 };
+            let kernel = if params.feature == Feature::Nystrom { kernel_width(columns.len()) } else { 1.0 };
             params.defaults.unseen_width * kernel * width
         }
     };
-    let law = params.law.landmarks().map(|sampler| {
+    let law = params.law.landmarks().map(|rule| {
         let ends = [&bounds.low, &bounds.high].map(|corner| transform.apply(corner));
         let points = landmark_rules::in_box(&ends[0], &ends[1], params.size_for(columns.len()), params.seed);
-        FrequencyLaw::Landmarks { sampler, points }
+        LawOrLandmarks::Landmarks(Landmarks { rule, points })
     });
     let spec = finish(columns, transform, bounds, law, scale, params)?;
     let epsilon = pilot.map(|sketch| sketch.releases().iter().map(|r| r.epsilon).sum());

@@ -1,12 +1,12 @@
 //! What a user can ask of a recipe.
 
-use crate::design::defaults::{Defaults, FeatureName, FeatureParts};
+use crate::design::defaults::{Defaults, FeatureParts};
 use crate::design::scale::{Estimate, ScaleRule};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::{Named, named};
-use crate::sketch::feature::Feature;
-use crate::sketch::landmarks::LandmarkRule;
+use crate::sketch::map::landmarks::LandmarkRule;
+use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::Bounds;
 
 /// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns minutes.
@@ -260,7 +260,7 @@ impl Request {
     /// # Errors
     /// A feature that the task cannot be learned from.
     pub fn defaults(&self) -> Result<Defaults> {
-        let map = self.feature.as_ref().map_or(self.task.map(), FeatureName::of);
+        let map = self.feature.as_ref().map_or(self.task.map(), Feature::name);
         Defaults::of(self.task, map).ok_or_else(|| not_learned(self.task, map))
     }
 

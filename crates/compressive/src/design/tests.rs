@@ -1,5 +1,5 @@
 use super::*;
-use crate::sketch::feature::Feature;
+use crate::Wave;
 use crate::testing::names;
 
 fn pilot(n: usize, f: impl Fn(&mut Stream) -> Vec<f64>) -> Vec<f64> {
@@ -18,7 +18,7 @@ fn columns_of_any_unit_come_out_centred_with_unit_spread() {
     assert!((t.spread[1] / 1e-6 - 1.0).abs() < 0.08, "{t:?}");
     let bounds = spec.bounds.unwrap();
     assert!(bounds.low[0] < 1.7e9 - 150.0 && bounds.high[0] > 1.7e9 + 150.0);
-    assert_eq!((spec.size, spec.structured, spec.dither), (200, false, false));
+    assert_eq!((spec.size, spec.map.structured(), spec.map.dithered()), (200, false, false));
 }
 
 #[test]
@@ -105,13 +105,13 @@ fn what_cannot_be_designed_says_why() {
 fn every_law_and_feature_gives_a_valid_spec() {
     let rows = pilot(500, |s| (0..3).map(|_| s.normal()).collect());
     for law in ["gaussian", "folded-gaussian", "adapted-radius", "weighted", "pilot-mixture"] {
-        for feature in Feature::ALL {
-            let params = Request::default().law(law.parse::<LawChoice>().unwrap()).feature(feature);
+        for wave in Wave::plain() {
+            let dithered = wave.is_dithered();
+            let params = Request::default().law(law.parse::<LawChoice>().unwrap()).feature(wave);
             let spec = design(Look::Sample { rows: &rows, columns: &names(&["a", "b", "c"]) }, &params)
                 .unwrap()
                 .spec;
-            assert_eq!(spec.law.name(), law);
-            assert_eq!(spec.dither, spec.feature != Feature::Fourier);
+            assert_eq!((spec.map.law_name(), spec.map.dithered()), (law, dithered));
         }
     }
 }
@@ -149,8 +149,8 @@ fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box
     let params = Request::new(Task::Pca, 2);
     let columns = names(&["a", "b"]);
     let spec = design(Look::Sample { rows: &rows, columns: &columns }, &params).unwrap().spec;
-    assert_eq!((spec.size, spec.scale, spec.dither), (16, 1.0, false));
-    assert_eq!((spec.law.name(), spec.feature.name()), ("gaussian", "quadratic"));
+    assert_eq!((spec.size, spec.scale, spec.map.dithered()), (16, 1.0, false));
+    assert_eq!((spec.map.law_name(), spec.map.name().name()), ("gaussian", "quadratic"));
     assert_eq!(spec.transform.spread[0], spec.transform.spread[1]);
     let column = |c: usize| rows.iter().skip(c).step_by(2).copied();
     let bounds = spec.bounds.as_ref().unwrap();
@@ -173,7 +173,7 @@ fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box
     };
     assert!(refused(params.clone().k(3)).contains("2 or fewer"));
     assert!(refused(params.clone().whiten(true)).contains("leave whitening out"));
-    assert!(refused(params.clone().feature(Feature::OneBit)).contains("one-bit"));
+    assert!(refused(params.clone().feature(Wave::OneBit)).contains("one-bit"));
     assert!(
         refused(params.task(Task::Gmm).feature(Feature::Quadratic { complex: false })).contains("task pca")
     );

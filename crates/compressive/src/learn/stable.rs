@@ -120,7 +120,7 @@ fn check(operator: &SketchOperator) -> Result<()> {
         let problem = "stable laws are known by their waves, not by kernel values";
         return Err(refuse("feature", problem).advise(Remedy::of_waves()));
     }
-    if !operator.spec().feature.harmonics().is_empty() {
+    if operator.spec().map.wave().is_some_and(|wave| !wave.harmonics().is_empty()) {
         let problem = "the other harmonics of a quantised feature are removed for Gaussian atoms only";
         return Err(refuse("task", problem).advise(Remedy::of_waves()));
     }
@@ -200,7 +200,7 @@ mod tests {
     use crate::density::atom::Batch;
     use crate::design::Task;
     use crate::model::Model;
-    use crate::{Feature, FrequencyLaw, SketchSpec};
+    use crate::{FrequencyLaw, SketchSpec, Wave, Waves};
 
     /// The moments of endless rows of three laws, and their parameters: weight, location, variances, exponent.
     fn exact() -> (SketchOperator, Moments, [(f64, Vec<f64>); 3]) {
@@ -258,7 +258,7 @@ mod tests {
         let other = LearnParams { decoder: Decoder::Amp, ..params(CovarianceKind::Diag) };
         assert!(message(&other).contains("leave decoder out"));
         let mut spec = operator.spec().clone();
-        spec.feature = Feature::OneBit;
+        spec.map = Waves::new(Wave::OneBit, FrequencyLaw::AdaptedRadius).into();
         let one_bit = spec.build().unwrap();
         let refused = crate::learn::learn(&one_bit, &moments, &params(CovarianceKind::Diag));
         assert!(refused.unwrap_err().to_string().contains("feature fourier"));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Feature;
+use crate::Wave;
 use crate::design::{Look, Request, design};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::model::{Content, Covariances, Explained, Stop};
@@ -7,11 +7,10 @@ use crate::num::random::{Purpose, Stream};
 use crate::testing::{columns, sketch_of};
 
 /// The operator and the moments of some rows, designed for k components.
-fn sketched(rows: &[f64], dim: usize, task: Task, k: usize, feature: Feature) -> (SketchOperator, Moments) {
+fn sketched(rows: &[f64], dim: usize, task: Task, k: usize, wave: Wave) -> (SketchOperator, Moments) {
     let columns = columns(dim);
-    let spec = design(Look::Sample { rows, columns: &columns }, &Request::new(task, k).feature(feature))
-        .unwrap()
-        .spec;
+    let spec =
+        design(Look::Sample { rows, columns: &columns }, &Request::new(task, k).feature(wave)).unwrap().spec;
     let operator = spec.build().unwrap();
     let moments = sketch_of(&operator, rows).moments().unwrap();
     (operator, moments)
@@ -46,7 +45,7 @@ fn a_mixture_comes_back_in_the_units_of_the_table() {
         CovarianceKind::Full,
         CovarianceKind::Known(vec![vec![1.0, 0.0], vec![0.0, 0.25]]),
     ] {
-        let (operator, moments) = sketched(&rows, 2, Task::Gmm, 4, Feature::Fourier);
+        let (operator, moments) = sketched(&rows, 2, Task::Gmm, 4, Wave::Fourier);
         let params = LearnParams {
             task: Task::Gmm,
             k: Components::Exactly(4),
@@ -70,7 +69,7 @@ fn a_mixture_comes_back_in_the_units_of_the_table() {
 #[test]
 fn the_number_of_clusters_is_found_for_every_feature() {
     let rows = around(&CENTERS, [1.0, 0.5], 20_000);
-    for feature in [Feature::Fourier, Feature::OneBit, Feature::Sawtooth] {
+    for feature in [Wave::Fourier, Wave::OneBit, Wave::Sawtooth] {
         let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 6, feature.clone());
         let params = LearnParams { k: Components::Between(1, 6), ..LearnParams::default() };
         let learned = learn(&operator, &moments, &params).unwrap();
@@ -83,7 +82,7 @@ fn the_number_of_clusters_is_found_for_every_feature() {
 #[test]
 fn more_components_than_the_rows_have_places_are_still_all_there() {
     let rows: Vec<f64> = (0..1000).map(|i| f64::from(i % 2)).collect();
-    let (operator, moments) = sketched(&rows, 1, Task::Kmeans, 5, Feature::Fourier);
+    let (operator, moments) = sketched(&rows, 1, Task::Kmeans, 5, Wave::Fourier);
     for decoder in [Decoder::Auto, Decoder::ClOmpr, Decoder::Split] {
         let params = LearnParams { k: Components::Exactly(5), decoder, ..LearnParams::default() };
         let model = learn(&operator, &moments, &params).unwrap().model;
@@ -104,7 +103,7 @@ fn irregular_clusters_get_the_centres_of_lowest_sse() {
         rows.push(3.0 * angle.cos() + far + 0.2 * stream.normal());
         rows.push(side * (4.0 * angle.sin() + 2.0) + 0.2 * stream.normal());
     }
-    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, Feature::Fourier);
+    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, Wave::Fourier);
     let params = LearnParams { k: Components::Exactly(4), ..LearnParams::default() };
     let learned = learn(&operator, &moments, &params).unwrap();
     assert_eq!(learned.candidates[0].misfit.explained(), Explained::No);
@@ -129,7 +128,7 @@ fn the_misfit_of_a_model_is_that_of_its_explanation() {
     use crate::ask::explain::explain;
     let rows = around(&CENTERS, [1.0, 0.5], 5_000);
     for task in [Task::Kmeans, Task::Kmedians, Task::Gmm] {
-        let (operator, moments) = sketched(&rows, 2, task, 4, Feature::Fourier);
+        let (operator, moments) = sketched(&rows, 2, task, 4, Wave::Fourier);
         let params = LearnParams { task, k: Components::Between(3, 5), ..LearnParams::default() };
         let learned = learn(&operator, &moments, &params).unwrap();
         let misfit = learned.model.origin.as_ref().unwrap().misfit;
@@ -143,7 +142,7 @@ fn the_misfit_of_a_model_is_that_of_its_explanation() {
 #[test]
 fn impossible_requests_say_why() {
     let rows = around(&CENTERS, [1.0, 0.5], 500);
-    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 2, Feature::Fourier);
+    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 2, Wave::Fourier);
     let message = |params: LearnParams| learn(&operator, &moments, &params).unwrap_err().to_string();
     let with = |k| LearnParams { k, ..LearnParams::default() };
     assert!(message(with(Components::Exactly(0))).contains("ask for 1 or more"));
@@ -175,7 +174,7 @@ fn impossible_requests_say_why() {
 fn a_diagnosis_tells_stuck_from_small_from_good() {
     use crate::ask::diagnose::{Verdict, diagnose};
     let rows = around(&CENTERS, [1.0, 0.5], 20_000);
-    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, Feature::Fourier);
+    let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, Wave::Fourier);
     let params = LearnParams { k: Components::Exactly(4), ..LearnParams::default() };
     let good = learn(&operator, &moments, &params).unwrap().model;
     assert_eq!(diagnose(&operator, &moments, &good, None, 1).unwrap().verdict, Verdict::Good);
@@ -207,7 +206,7 @@ fn clusters_with_heavy_tails_are_found_in_the_range_of_their_outliers() {
     }
     assert!(rows.iter().any(|x| x.abs() > 50.0));
     for task in [Task::Kmeans, Task::Gmm, Task::Kmedians] {
-        let (operator, moments) = sketched(&rows, 2, task, 4, Feature::Fourier);
+        let (operator, moments) = sketched(&rows, 2, task, 4, Wave::Fourier);
         let params = LearnParams { task, k: Components::Exactly(4), ..LearnParams::default() };
         let learned = learn(&operator, &moments, &params).unwrap();
         assert!(worst(&learned.model) < 0.3, "{task:?}: {:?}", learned.model.locations());
@@ -222,7 +221,7 @@ fn a_right_model_leaves_noise_at_every_frequency_and_a_wrong_one_more() {
         entries.iter().map(|e| e.residual * e.residual).sum::<f64>() / entries.len() as f64
     };
     let rows = around(&CENTERS, [1.0, 0.5], 20_000);
-    for feature in [Feature::Fourier, Feature::OneBit] {
+    for feature in [Wave::Fourier, Wave::OneBit] {
         for task in [Task::Gmm, Task::Kmeans] {
             let (operator, moments) = sketched(&rows, 2, task, 4, feature.clone());
             let params = LearnParams { task, k: Components::Exactly(4), ..LearnParams::default() };
@@ -270,7 +269,7 @@ fn a_table_with_a_mean_is_as_good_as_one_without() {
     const LEN: usize = 200;
     let rows = around(&CENTERS, [1.0, 0.5], 20_000);
     // Values over a turn by the share of it, the wave beginning where the cosine is largest.
-    let table = |value: &dyn Fn(f64) -> f64| Feature::Periodic {
+    let table = |value: &dyn Fn(f64) -> f64| Wave::Periodic {
         table: (0..LEN).map(|i| value((i as f64 + 0.5) / LEN as f64)).collect(),
     };
     let square = |high: f64, low: f64, duty: f64| {
@@ -286,7 +285,7 @@ fn a_table_with_a_mean_is_as_good_as_one_without() {
         square(1.0, -1.0, 0.55),
     ];
     let params = LearnParams { k: Components::Exactly(4), ..LearnParams::default() };
-    let squares = |feature: &Feature| {
+    let squares = |feature: &Wave| {
         let (operator, moments) = sketched(&rows, 2, Task::Kmeans, 4, feature.clone());
         let model = learn(&operator, &moments, &params).unwrap().model;
         let found = crate::ask::diagnose::diagnose(&operator, &moments, &model, None, 1).unwrap();

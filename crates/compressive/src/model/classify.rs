@@ -21,7 +21,7 @@ use compressive_kernels::damped_waves;
 use crate::error::{Error, Result};
 use crate::model::{Content, Covariances, MODEL_FORMAT, Model, Predictor, Scores, Wanted};
 use crate::num::linear::{dot, multiply_transposed};
-use crate::sketch::feature::Feature;
+use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::{RowsRef, SketchOperator};
 use crate::sketch::spec::SketchSpec;
 
@@ -149,11 +149,11 @@ impl Classifier {
         let engine = match &self.rule {
             Rule::Correlation { means, spec } => {
                 let scaled = |(z, p): (&Vec<f64>, &f64)| -> Vec<f64> {
-                    spec.feature.centred(z).iter().map(|x| x * p).collect()
+                    spec.map.centred(z).iter().map(|x| x * p).collect()
                 };
                 let directions: Vec<Vec<f64>> = means.iter().zip(&self.priors).map(scaled).collect();
                 // A feature's own mean says nothing about a row; the other rules take differences of means.
-                let mean = spec.feature.surrogate().offset;
+                let mean = spec.map.offset();
                 Engine::Linear {
                     operator: Box::new(spec.as_ref().clone().build()?),
                     offsets: directions.iter().map(|w| -mean * w.iter().sum::<f64>()).collect(),
@@ -282,7 +282,7 @@ fn features(operator: &SketchOperator, rows: &[f64]) -> Vec<f64> {
     let working: Vec<f64> = rows.chunks_exact(d).flat_map(|row| spec.transform.apply(row)).collect();
     let n_rows = rows.len() / d;
     let mut out = vec![0.0; n_rows * operator.sketch_len()];
-    if !matches!(spec.feature, Feature::Fourier | Feature::Conv { .. }) {
+    if spec.map.wave() != Some(&Wave::Fourier) {
         for (u, phi) in working.chunks_exact(d).zip(out.chunks_exact_mut(operator.sketch_len())) {
             operator.features(u, phi);
         }

@@ -26,8 +26,8 @@ use crate::privacy::private::PrivateSketch;
 use crate::privacy::release::{Mechanism, Release, SpecOrigin};
 use crate::privacy::sensitivity::Neighbours;
 use crate::sketch::Sketch;
-use crate::sketch::feature::Feature;
 use crate::sketch::features::packed_len;
+use crate::sketch::map::waves::Wave;
 use crate::sketch::spec::{SketchSpec, Source};
 
 /// Most entries of a report.
@@ -77,8 +77,8 @@ impl LocalResponse {
     /// As for [`LocalResponse::new`]; [`Error::Privacy`] for more entries than [`MAX_ENTRIES`] or than there are.
     pub fn with_entries(spec: &SketchSpec, epsilon: f64, entries: u32) -> Result<LocalResponse> {
         check_epsilon(epsilon)?;
-        if spec.feature != Feature::OneBit {
-            let name = spec.feature.name();
+        if spec.map.wave() != Some(&Wave::OneBit) {
+            let name = spec.map.name();
             let problem = format!(
                 "readings answer with signs, and these features are `{name}`; use the feature `one-bit`"
             );

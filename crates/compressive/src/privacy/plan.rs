@@ -11,8 +11,10 @@
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
-use crate::sketch::feature::Feature;
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::Feature;
+use crate::sketch::map::images::ONLY_CLASSIFIES;
+use crate::sketch::map::waves::Waves;
 use crate::sketch::spec::SketchSpec;
 
 /// What to expect of a sketch.
@@ -72,32 +74,28 @@ pub fn forecast(
     feature: &Feature,
     params: &PrivacyParams,
 ) -> Result<Forecast> {
-    if feature.is_quadratic() {
-        return Err(Error::Privacy {
-            field: "feature",
-            problem: "what the noise of a quadratic sketch does depends on its directions and its box, \
-                      so it cannot be told without a spec"
-                .into(),
+    let fail = |problem: &str| Error::Privacy { field: "feature", problem: problem.into() };
+    let wave = match feature {
+        Feature::Wave(wave) => wave,
+        Feature::Conv(_) => return Err(fail(ONLY_CLASSIFIES).advise(Remedy::of_waves())),
+        Feature::Quadratic { .. } => {
+            let problem = "what the noise of a quadratic sketch does depends on its directions and its box, \
+                           so it cannot be told without a spec";
+            return Err(fail(problem).advise(Remedy::Run(
+                "make a spec from bounds alone; releasing its sketch tells the noise",
+                Command::DesignComponents,
+            )));
         }
-        .advise(Remedy::Run(
-            "make a spec from bounds alone; releasing its sketch tells the noise",
-            Command::DesignComponents,
-        )));
-    }
-    if feature.is_kernel() {
-        return Err(Error::Privacy {
-            field: "feature",
-            problem: "there is no forecast for nystrom sketches, whose signal depends on where the landmarks are; plan with another feature".into(),
-        });
-    }
-    if let Some(problem) = feature.only_classifies() {
-        return Err(Error::Privacy { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()));
-    }
-    let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, size);
-    spec.feature = feature.clone();
+        Feature::Nystrom => {
+            return Err(fail(
+                "there is no forecast for nystrom sketches, whose signal depends on where the landmarks are; plan with another feature",
+            ));
+        }
+    };
+    let spec = SketchSpec::new(["x"], Waves::new(wave.clone(), FrequencyLaw::AdaptedRadius), 1.0, size);
     spec.validate()?;
     let release = Release::plan(&spec, &PrivacyParams { public_spec: true, ..params.clone() })?;
-    let gain = feature.surrogate().gain;
+    let gain = wave.surrogate().gain;
     let variance = release.mechanism.variance() / (rows * rows);
     let sums = spec.sketch_len() as f64 * variance / (size as f64 * SIGNAL * gain * gain);
     let nsr = (1.0 - SIGNAL) / (SIGNAL * rows) + sums + release.rows_variance() / (rows * rows);
@@ -115,12 +113,13 @@ pub fn forecast(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Wave;
 
     #[test]
     fn forecasts_are_those_of_the_formula() {
         // k = d = 10, n = 1e6, epsilon = 0.1, m = 300: 8 m^2 / (epsilon_1 n)^2 / c, and the two small terms.
         let params = PrivacyParams { epsilon: 0.1, split: Some(0.99), ..PrivacyParams::default() };
-        let found = forecast(1e6, 100, 300, &Feature::Fourier, &params).unwrap();
+        let found = forecast(1e6, 100, 300, &Wave::Fourier.into(), &params).unwrap();
         let sums = 8.0 * 300f64.powi(2) / (0.099f64 * 1e6).powi(2) / 0.35;
         let expected = 0.65 / (0.35 * 1e6) + sums + 2.0 / (0.001f64 * 1e6).powi(2);
         assert!((found.nsr / expected - 1.0).abs() < 1e-3, "{} {expected}", found.nsr);
@@ -131,7 +130,7 @@ mod tests {
     fn small_budgets_get_small_sketches_and_hopeless_ones_are_called_so() {
         let params = |epsilon, delta| PrivacyParams { epsilon, delta, ..PrivacyParams::default() };
         let chosen = |rows, epsilon, delta| {
-            let (all, at) = plan(rows, 100, &Feature::Fourier, &params(epsilon, delta)).unwrap();
+            let (all, at) = plan(rows, 100, &Wave::Fourier.into(), &params(epsilon, delta)).unwrap();
             (all[at].size, all[at].verdict)
         };
         assert_eq!(chosen(1e7, 10.0, 0.0), (1000, Verdict::Good));

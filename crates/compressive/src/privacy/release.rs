@@ -283,7 +283,7 @@ fn origin(spec: &SketchSpec, params: &PrivacyParams) -> Result<SpecOrigin> {
 /// The share of $\epsilon$ for the sums that minimises the noise-to-signal ratio $A/\epsilon_1^2 + B/\epsilon_2^2$: $\epsilon_1/\epsilon_2 = (A/B)^{1/3}$.
 fn best_share(spec: &SketchSpec, sensitivity: &Sensitivity, epsilon: f64, params: &PrivacyParams) -> f64 {
     const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
-    let gain = spec.feature.surrogate().gain;
+    let gain = spec.map.wave().map_or(1.0, |wave| wave.surrogate().gain);
     let entry = if params.delta > 0.0 {
         (gaussian_sigma(epsilon, params.delta) * epsilon).powi(2) * sensitivity.l2_squared as f64
     } else {

@@ -14,17 +14,18 @@
 //! | `quadratic` | see [`Sensitivity::of_operator`] | | | |
 //!
 //! times $2^{24}$ (for tables $g(t) = f(t - \pi/2)$), plus at most $2^{-24}$ of it for the kernel's rounding: the maxima over a phase were taken over every phase the kernel can meet
-//! ([`Wave::reach`]), so the bounds hold for the sums as they are, not for an idealised cosine. They are attained, or approached as closely as one likes, when the
+//! ([`Wave::reach`](compressive_kernels::Wave::reach)), so the bounds hold for the sums as they are, not for an idealised cosine. They are attained, or approached as closely as one likes, when the
 //! frequencies are linearly independent over the rationals (\[CSH21\]), or when all landmarks are near to each other; only the L2 bound of replacing a `sawtooth` row is 5% above the truth, $\sqrt{4.5 m}$.
 //! Weights of the law `weighted` enter when a sketch is decoded, not when it is made, and change nothing here. No feature needs rows clipped to the box: all are
 //! bounded everywhere.
 
-use compressive_kernels::Wave;
+use compressive_kernels::Wave as Kernel;
 
 use crate::error::Result;
 use crate::names::named;
 use crate::sketch::Sketch;
-use crate::sketch::feature::{Feature, interpolate};
+use crate::sketch::map::waves::{Wave, interpolate};
+use crate::sketch::map::{Feature, Map};
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::spec::SketchSpec;
 
@@ -57,18 +58,18 @@ pub struct Sensitivity {
 impl Sensitivity {
     /// The sensitivity of a sketch made with a spec; its directions are drawn where it depends on them.
     pub fn of_spec(spec: &SketchSpec, neighbours: Neighbours) -> Result<Sensitivity> {
-        if !spec.feature.is_quadratic() {
-            return Ok(Sensitivity::new(&spec.feature, spec.size, neighbours));
+        match &spec.map {
+            Map::Moments(_) => Ok(Sensitivity::of_operator(&spec.clone().build()?, neighbours)),
+            map => Ok(Sensitivity::new(&map.feature(), spec.size, neighbours)),
         }
-        Ok(Sensitivity::of_operator(&spec.clone().build()?, neighbours))
     }
 
     /// The sensitivity of an operator's sums: that of [`Sensitivity::new`] for the periodic features, and for the quadratic one a bound from its directions and the data box,
     /// which is several times smaller. Cost of the latter: $m d^2 + 16 d^3$, or $m d^2$ beyond 1000 columns.
     pub fn of_operator(operator: &SketchOperator, neighbours: Neighbours) -> Sensitivity {
         let spec = operator.spec();
-        let general = Sensitivity::new(&spec.feature, spec.size, neighbours);
-        if !spec.feature.is_quadratic() {
+        let general = Sensitivity::new(&spec.map.feature(), spec.size, neighbours);
+        if !matches!(spec.map, Map::Moments(_)) {
             return general;
         }
         let own = quadratic::sensitivity(operator, neighbours);
@@ -78,14 +79,15 @@ impl Sensitivity {
     /// The sensitivity of the sums of m frequencies, or of quadratic features whatever their directions. Cost: none, or O(L) for a table of L values.
     pub fn new(feature: &Feature, size: usize, neighbours: Neighbours) -> Sensitivity {
         let (l1, l2_squared) = match feature {
-            Feature::Periodic { table } => table_reach(table, neighbours),
-            Feature::Fourier | Feature::Conv { .. } => wave_reach(Wave::Fourier, neighbours),
-            Feature::OneBit => wave_reach(Wave::OneBit, neighbours),
-            Feature::Sawtooth => wave_reach(Wave::Sawtooth, neighbours),
-            Feature::Cosine => wave_reach(Wave::Cosine, neighbours),
+            Feature::Wave(wave) => match (wave, wave.kernel()) {
+                (Wave::Periodic { table }, _) => table_reach(table, neighbours),
+                (_, Some(kernel)) => kernel_reach(kernel, neighbours),
+                (_, None) => unreachable!("only tables have no kernel"),
+            },
+            Feature::Conv(_) => kernel_reach(Kernel::Fourier, neighbours),
             Feature::Quadratic { .. } => quadratic_reach(neighbours),
             // Entries are not negative, so two rows differ by no more than one has.
-            Feature::Nystrom => wave_reach(Wave::Gaussian, Neighbours::AddRemove),
+            Feature::Nystrom => kernel_reach(Kernel::Gaussian, Neighbours::AddRemove),
         };
         let m = size as u128;
         Sensitivity { l1: m * u128::from(l1), l2_squared: m * u128::from(l2_squared) }
@@ -106,7 +108,7 @@ impl Sensitivity {
 }
 
 /// The largest $|a| + |b|$ and $a^2 + b^2$ of one frequency's change; two rows differ by at most twice what one has.
-fn wave_reach(wave: Wave, neighbours: Neighbours) -> (u64, u64) {
+fn kernel_reach(wave: Kernel, neighbours: Neighbours) -> (u64, u64) {
     let (l1, l2_squared) = wave.reach();
     match neighbours {
         Neighbours::AddRemove => (l1, l2_squared),
@@ -114,15 +116,15 @@ fn wave_reach(wave: Wave, neighbours: Neighbours) -> (u64, u64) {
     }
 }
 
-/// As [`wave_reach`], for the quadratic feature whatever its directions: squares lie in $[0, 1]$, values in $[-1, 1]$. [`Sensitivity::of_operator`] knows better.
+/// As [`kernel_reach`], for the quadratic feature whatever its directions: squares lie in $[0, 1]$, values in $[-1, 1]$. [`Sensitivity::of_operator`] knows better.
 fn quadratic_reach(neighbours: Neighbours) -> (u64, u64) {
     match neighbours {
-        Neighbours::AddRemove => Wave::Quadratic.reach(),
+        Neighbours::AddRemove => Kernel::Quadratic.reach(),
         Neighbours::Replace => (3 << 24, 5 << 48),
     }
 }
 
-/// As [`wave_reach`], for a table. Between neighbouring breakpoints of $f(t)$ and $g(t) = f(t - \pi/2)$ both are linear, so $|f| + |g|$ and $f^2 + g^2$ are convex and
+/// As [`kernel_reach`], for a table. Between neighbouring breakpoints of $f(t)$ and $g(t) = f(t - \pi/2)$ both are linear, so $|f| + |g|$ and $f^2 + g^2$ are convex and
 /// largest at a breakpoint, and so are the extremes of $f + g$ and $f - g$, whose ranges are the largest L1 change between two rows. Their largest L2 change is
 /// bounded by twice the norm and by $\sqrt2$ times the range of f.
 fn table_reach(table: &[f64], neighbours: Neighbours) -> (u64, u64) {

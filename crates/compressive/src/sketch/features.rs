@@ -6,22 +6,18 @@
 //!
 //! ```
 //! use compressive::features::{Buffer, kernel_estimate, packed, rows, unpack};
-//! use compressive::{Feature, FrequencyLaw, RowsRef, SketchSpec};
+//! use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
 //!
-//! // One recipe of dithered Gaussian frequencies, with two features.
-//! let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::Gaussian, 1.5, 4000);
-//! spec.dither = true;
-//! spec.feature = Feature::Cosine;
-//! let cosine = spec.clone().build()?;
-//! spec.feature = Feature::OneBit;
-//! let one_bit = spec.build()?;
+//! // One recipe of dithered Gaussian frequencies, with two waves.
+//! let recipe = |wave| SketchSpec::new(["x", "y"], Waves::dithered(wave, FrequencyLaw::Gaussian), 1.5, 4000);
+//! let (cosine, one_bit) = (recipe(Wave::Cosine).build()?, recipe(Wave::OneBit).build()?);
 //!
 //! let (mut known, mut query, mut buffer) = (Vec::new(), Vec::new(), Buffer::default());
 //! rows(&cosine, RowsRef::F64(&[0.0, 1.0]), &mut known, &mut buffer)?;
 //! packed(&one_bit, 1, RowsRef::F64(&[0.5, 0.0]), &mut query, &mut buffer)?;
 //! assert_eq!(query.len(), 500);
 //! let bits = unpack(&query, 4000)?;
-//! let estimate = kernel_estimate(&Feature::OneBit, &bits, &Feature::Cosine, &known)?;
+//! let estimate = kernel_estimate(&Wave::OneBit, &bits, &Wave::Cosine, &known)?;
 //! let exact = (-1.25_f64 / (2.0 * 1.5 * 1.5)).exp();
 //! assert!((estimate - exact).abs() < 0.06);
 //! # Ok::<(), compressive::Error>(())
@@ -33,7 +29,7 @@ pub use kernel::{KernelPair, kernel_estimate};
 
 use crate::error::{Error, Result};
 use crate::sketch::Sketch;
-use crate::sketch::feature::Feature;
+use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
 use crate::sketch::spec::SketchSpec;
 
@@ -47,23 +43,10 @@ pub struct Buffer {
 /// What one unit of the grid is worth.
 const UNIT: f32 = 1.0 / 16_777_216.0;
 
-/// Names of a feature's blocks, which the columns of a table of features are numbered after.
-pub fn block_names(feature: &Feature) -> &'static [&'static str] {
-    match feature {
-        Feature::Fourier | Feature::Conv { .. } => &["cos", "sin"],
-        Feature::Cosine => &["cos"],
-        Feature::OneBit => &["signcos", "signsin"],
-        Feature::Sawtooth => &["sawcos", "sawsin"],
-        Feature::Periodic { .. } => &["wave", "late"],
-        Feature::Quadratic { .. } => &["square", "projection"],
-        Feature::Nystrom => &["kernel"],
-    }
-}
-
-/// Names of the columns of a table of features: `cos1` to `cosm`, then `sin1` to `sinm` for `fourier`, and so on after [`block_names`].
+/// Names of the columns of a table of features: `cos1` to `cosm`, then `sin1` to `sinm` for `fourier`, and so on after [`Map::blocks`](crate::Map::blocks).
 pub fn columns(spec: &SketchSpec) -> Vec<String> {
     let numbered = |name: &&str| (1..=spec.size).map(|j| format!("{name}{j}")).collect::<Vec<String>>();
-    block_names(&spec.feature).iter().flat_map(numbered).collect()
+    spec.map.blocks().iter().flat_map(numbered).collect()
 }
 
 /// Features of each row, row-major `[n][sketch_len]`, into `out`, which is emptied first: multiples of 2^-24 in [-1, 1].
@@ -159,10 +142,10 @@ pub fn add_packed(operator: &SketchOperator, bytes: &[u8], sketch: &mut Sketch) 
 }
 
 fn check_one_bit(spec: &SketchSpec) -> Result<()> {
-    if spec.feature == Feature::OneBit {
+    if spec.map.wave() == Some(&Wave::OneBit) {
         return Ok(());
     }
-    let name = spec.feature.name();
+    let name = spec.map.name();
     let problem =
         format!("only `one-bit` features are bits, and these are `{name}`; use the feature `one-bit`");
     Err(Error::Task { field: "bits", problem })

@@ -11,7 +11,6 @@
 //! | `weighted` | density $\propto w^2(R)\, R^{d-1} e^{-R^2/2}$, $w = 1 + R^2/d$ | \[GBKT17\] eq. 40 to 43 |
 //! | `pilot-mixture` | one of the first three, $\Sigma = \Sigma_l$ with probability $\alpha_l$ | \[KBGP18\] eq. 18 |
 //! | `explicit` | the frequencies are listed in the spec | |
-//! | `landmarks` | no frequencies: points at which kernel values are taken, $\sigma$ the kernel's width | \[CCDR22\] |
 //!
 //! Frequency `j` depends on (law, scale, seed, j) and not on the sketch size. Cost: O(d) a frequency, O(d^2) for a full covariance.
 
@@ -23,7 +22,6 @@ use crate::error::{Error, Result};
 use crate::num::linear::cholesky;
 use crate::num::math::exp;
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::landmarks::LandmarkRule;
 
 /// Law of the radius of a frequency, in units of the inverse scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,13 +79,6 @@ pub enum FrequencyLaw {
         /// m rows of d numbers.
         frequencies: Vec<Vec<f64>>,
     },
-    /// Landmarks of a Nystrom sketch in place of frequencies; `scale` is the width of the Gaussian kernel.
-    Landmarks {
-        /// How they were chosen.
-        sampler: LandmarkRule,
-        /// m rows of d working coordinates in single precision.
-        points: Vec<Vec<f64>>,
-    },
 }
 
 impl FrequencyLaw {
@@ -100,18 +91,12 @@ impl FrequencyLaw {
             FrequencyLaw::Weighted => "weighted",
             FrequencyLaw::PilotMixture { .. } => "pilot-mixture",
             FrequencyLaw::Explicit { .. } => "explicit",
-            FrequencyLaw::Landmarks { .. } => "landmarks",
         }
     }
 
     /// True if directions are uniform whatever the radius, which structured frequencies need.
     pub fn is_isotropic(&self) -> bool {
-        !matches!(
-            self,
-            FrequencyLaw::PilotMixture { .. }
-                | FrequencyLaw::Explicit { .. }
-                | FrequencyLaw::Landmarks { .. }
-        )
+        !matches!(self, FrequencyLaw::PilotMixture { .. } | FrequencyLaw::Explicit { .. })
     }
 
     /// Weight of a feature in a decoder's objective: $C_\Lambda / w(\omega)$ for the weighted law, 1 for the others.
@@ -161,7 +146,6 @@ impl FrequencyLaw {
                     return fail(format!("explicit frequencies need scale 1, not {scale}"));
                 }
             }
-            FrequencyLaw::Landmarks { points, .. } => crate::sketch::landmarks::validate(points, dim, size)?,
             _ => {}
         }
         Ok(())
@@ -244,10 +228,8 @@ impl<'a> Sampler<'a> {
     /// The radius in units of 1/scale, or `None` if the direction's Gaussian vector is to keep its own length.
     fn radius(&self, stream: &mut Stream) -> Option<f64> {
         let law = match self.law {
-            // The last two have no radius to draw, and are never asked for one.
-            FrequencyLaw::Gaussian | FrequencyLaw::Explicit { .. } | FrequencyLaw::Landmarks { .. } => {
-                RadiusLaw::Gaussian
-            }
+            // The last has no radius to draw, and is never asked for one.
+            FrequencyLaw::Gaussian | FrequencyLaw::Explicit { .. } => RadiusLaw::Gaussian,
             FrequencyLaw::FoldedGaussian => RadiusLaw::FoldedGaussian,
             FrequencyLaw::AdaptedRadius => RadiusLaw::AdaptedRadius,
             FrequencyLaw::Weighted => return Some(weighted_radius(stream, self.dim)),

@@ -1,10 +1,8 @@
 //! The sketch itself: the recipe, the operator that it describes, the exact sums, and their bytes.
 
-pub(crate) mod conv;
-pub(crate) mod feature;
 pub mod features;
 pub(crate) mod frequency;
-pub(crate) mod landmarks;
+pub(crate) mod map;
 pub(crate) mod operator;
 pub(crate) mod spec;
 mod sums;

@@ -3,32 +3,30 @@
 //! For a row $x$ with working coordinates $u$ the sketch adds $q(f(t_j))$ and $q(f(t_j - \pi/2))$, $t_j = \omega_j^\top u + \xi_j$,
 //! where $q$ rounds to a multiple of $2^{-24}$. Sums are integers, so they do not depend on order, grouping or thread count.
 //!
-//! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the data box: see [`Feature::Quadratic`].
+//! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the data box: see [`Directions`](crate::Directions).
 //!
-//! For the feature `conv` the frequencies apply to the activations of an image instead of its working coordinates: see [`Feature::Conv`].
+//! For the feature `conv` the frequencies apply to the activations of an image instead of its working coordinates: see [`Images`](crate::Images).
 //!
 //! Cost: $n m d$ multiply-adds and $n m$ features (structured: $3 n m \log_2 d$ additions), in f32 SIMD. Decoders use the f64 twin
 //! [`SketchOperator::features`].
 
-mod quadratic;
 mod values;
 
 use std::borrow::Cow;
 use std::f64::consts::TAU;
 use std::sync::{Arc, OnceLock};
 
-use compressive_kernels::{Backend, Projection, Table, Wave};
+use compressive_kernels::{self as kernels, Backend, Projection, Table};
 
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::Sketch;
-use crate::sketch::conv::ConvMap;
-use crate::sketch::feature::{Feature, SECOND_BLOCK_SHIFT};
 use crate::sketch::frequency::{FrequencyLaw, MAX_FREQUENCY, Sampler};
-use crate::sketch::landmarks::KernelMap;
+use crate::sketch::map::images::{ConvMap, Images};
+use crate::sketch::map::landmarks::KernelMap;
+use crate::sketch::map::waves::{SECOND_BLOCK_SHIFT, Wave, Waves};
+use crate::sketch::map::{Map, moments};
 use crate::sketch::spec::SketchSpec;
-
-pub(crate) use quadratic::{DataBox, check as check_quadratic, projection_error};
 
 /// Rows in the user's units, row-major, d values a row.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +81,8 @@ pub struct Scratch {
     extended: Vec<f32>,
     centred: Vec<f64>,
     weights: Vec<i64>,
-    folded: quadratic::Folded,
-    kernel: compressive_kernels::Scratch,
+    folded: moments::Folded,
+    kernel: kernels::Scratch,
 }
 
 /// Working coordinates beyond this many units are moved to it: an f32 phase has no digits left there.
@@ -114,35 +112,44 @@ impl SketchOperator {
         spec.validate()?;
         let dither: Vec<f32> = (0..spec.projections())
             .map(|j| {
-                if spec.dither {
+                if spec.map.dithered() {
                     Stream::new(spec.seed, Purpose::Dither, j as u64).uniform() as f32
                 } else {
                     0.0
                 }
             })
             .collect();
-        let (kernel, projection) = if let FrequencyLaw::Landmarks { points, .. } = &spec.law {
-            let (kernel, projection) = KernelMap::new(points, spec.scale);
-            (Some(kernel), projection)
-        } else if spec.feature.is_quadratic() {
-            (None, quadratic::projection(&spec))
-        } else if spec.structured {
-            let (signs, gains) = (structured_signs(&spec), structured_gains(&spec));
-            (None, Projection::structured(spec.dim(), &signs, &gains, &dither))
-        } else {
-            (None, Projection::dense(spec.projected_dim(), &checked(dense_turns(&spec))?, &dither))
+        let (mut kernel, mut conv) = (None, None);
+        let projection = match &spec.map {
+            Map::Landmarks(landmarks) => {
+                let (map, projection) = KernelMap::new(&landmarks.points, spec.scale);
+                kernel = Some(map);
+                projection
+            }
+            Map::Moments(_) => moments::projection(&spec),
+            Map::Waves(Waves { law, structured: true, .. }) => {
+                let (signs, gains) = (structured_signs(&spec), structured_gains(&spec, law));
+                Projection::structured(spec.dim(), &signs, &gains, &dither)
+            }
+            Map::Waves(Waves { law, .. }) => {
+                Projection::dense(spec.dim(), &checked(dense_turns(&spec, law))?, &dither)
+            }
+            Map::Images(Images { shape, law, .. }) => {
+                conv = Some(ConvMap::new(*shape, spec.seed));
+                Projection::dense(spec.projected_dim(), &checked(dense_turns(&spec, law))?, &dither)
+            }
         };
         Ok(SketchOperator {
             fingerprint: spec.fingerprint().into(),
             inverse_spread: spec.transform.spread.iter().map(|s| 1.0 / s).collect(),
-            conv: spec.feature.image().map(|shape| ConvMap::new(shape, spec.seed)),
-            table: match &spec.feature {
-                Feature::Periodic { table } => Some(Table::new(table)),
+            table: match spec.map.wave() {
+                Some(Wave::Periodic { table }) => Some(Table::new(table)),
                 _ => None,
             },
             spec: Arc::new(spec),
             projection,
             kernel,
+            conv,
             dither,
             backend: Backend::best(),
             frequencies: OnceLock::new(),
@@ -231,8 +238,8 @@ impl SketchOperator {
         let limit = |y: f64| y.clamp(-WORKING_LIMIT, WORKING_LIMIT) as f32;
         scratch.centred.clear();
         scratch.centred.extend(values);
-        if let (Feature::Quadratic { .. }, Some(bounds)) = (&self.spec.feature, &self.spec.bounds) {
-            quadratic::clip(bounds, &mut scratch.centred);
+        if let (Map::Moments(_), Some(bounds)) = (&self.spec.map, &self.spec.bounds) {
+            moments::clip(bounds, &mut scratch.centred);
         }
         for row in scratch.centred.chunks_exact_mut(dim) {
             for ((y, c), s) in row.iter_mut().zip(&self.spec.transform.centre).zip(&self.inverse_spread) {
@@ -278,29 +285,25 @@ impl SketchOperator {
         let weights = weighted.map(|range| &weights[range]);
         let sums = sketch.sums_mut();
         let (backend, p) = (self.backend, &self.projection);
-        if self.spec.feature.parts() == 2 {
+        if self.spec.map.parts() == 2 {
             return folded.accumulate(backend, p, working, weights, sums, kernel);
         }
         match weights {
-            None => compressive_kernels::accumulate(backend, p, self.wave(), working, sums, kernel),
+            None => kernels::accumulate(backend, p, self.wave(), working, sums, kernel),
             Some(w) => {
-                compressive_kernels::accumulate_weighted(backend, p, self.wave(), working, w, sums, kernel);
+                kernels::accumulate_weighted(backend, p, self.wave(), working, w, sums, kernel);
             }
         }
     }
 
-    /// The kernel of the feature.
-    fn wave(&self) -> Wave<'_> {
-        if let Some(table) = &self.table {
-            return Wave::Periodic(table);
-        }
-        match self.spec.feature {
-            Feature::Cosine => Wave::Cosine,
-            Feature::OneBit => Wave::OneBit,
-            Feature::Sawtooth => Wave::Sawtooth,
-            Feature::Quadratic { .. } => Wave::Quadratic,
-            Feature::Nystrom => Wave::Gaussian,
-            Feature::Fourier | Feature::Conv { .. } | Feature::Periodic { .. } => Wave::Fourier,
+    /// The vectorised function of the map.
+    fn wave(&self) -> kernels::Wave<'_> {
+        match (&self.spec.map, &self.table) {
+            (_, Some(table)) => kernels::Wave::Periodic(table),
+            (Map::Waves(waves), None) => waves.wave.kernel().expect("tables are above"),
+            (Map::Images(_), None) => kernels::Wave::Fourier,
+            (Map::Moments(_), None) => kernels::Wave::Quadratic,
+            (Map::Landmarks(_), None) => kernels::Wave::Gaussian,
         }
     }
 
@@ -314,15 +317,15 @@ impl SketchOperator {
     ///
     /// Rebuilt on first use (structured ones as a dense matrix): O(m d) memory.
     pub fn frequencies(&self) -> &[f64] {
-        self.frequencies.get_or_init(|| {
-            if self.kernel.is_some() {
-                Vec::new()
-            } else if self.spec.feature.is_quadratic() {
-                quadratic::directions(&self.spec)
-            } else if self.spec.structured {
-                structured_frequencies(&self.spec, &structured_gains(&self.spec), TAU)
-            } else {
-                dense_turns(&self.spec).iter().map(|&w| f64::from(w) * TAU).collect()
+        let spec = &self.spec;
+        self.frequencies.get_or_init(|| match &spec.map {
+            Map::Landmarks(_) => Vec::new(),
+            Map::Moments(_) => moments::directions(spec),
+            Map::Waves(Waves { law, structured: true, .. }) => {
+                structured_frequencies(spec, &structured_gains(spec, law), TAU)
+            }
+            Map::Waves(Waves { law, .. }) | Map::Images(Images { law, .. }) => {
+                dense_turns(spec, law).iter().map(|&w| f64::from(w) * TAU).collect()
             }
         })
     }
@@ -365,39 +368,37 @@ impl SketchOperator {
     /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for `quadratic` $t_j^2$, then $t_j$, for `u` in the data box; with landmarks,
     /// the kernel values at `u`. Cost: m d.
     pub fn features(&self, u: &[f64], out: &mut [f64]) {
-        if let Some(kernel) = &self.kernel {
-            return kernel.features(u, out);
-        }
-        if self.spec.feature.is_quadratic() {
-            return quadratic::features(self, u, out);
-        }
-        let (m, f, u) = (self.spec.size, &self.spec.feature, &self.projected(u)[..]);
+        let wave = match (self.spec.map.wave(), &self.kernel) {
+            (Some(wave), _) => wave,
+            (None, Some(kernel)) => return kernel.features(u, out),
+            (None, None) => return moments::features(self, u, out),
+        };
+        let (m, two, u) = (self.spec.size, wave.blocks().len() == 2, &self.projected(u)[..]);
         for j in 0..m {
             let t = self.phase(j, u);
-            out[j] = f.value(t);
-            if f.blocks() == 2 {
-                out[m + j] = f.value(t + SECOND_BLOCK_SHIFT);
+            out[j] = wave.value(t);
+            if two {
+                out[m + j] = wave.value(t + SECOND_BLOCK_SHIFT);
             }
         }
     }
 
     /// Vector-Jacobian product: the gradient in `u` of $\langle v, \text{features}(u)\rangle$. Cost: 2 m d.
     pub fn features_vjp(&self, u: &[f64], v: &[f64], gradient: &mut [f64]) {
-        if self.spec.feature.is_quadratic() {
-            return quadratic::features_vjp(self, u, v, gradient);
-        }
-        let (m, f) = (self.spec.size, &self.spec.feature);
         gradient.fill(0.0);
-        if let Some(kernel) = &self.kernel {
-            return kernel.features_vjp(u, v, gradient);
-        }
+        let wave = match (self.spec.map.wave(), &self.kernel) {
+            (Some(wave), _) => wave,
+            (None, Some(kernel)) => return kernel.features_vjp(u, v, gradient),
+            (None, None) => return moments::features_vjp(self, u, v, gradient),
+        };
+        let (m, two) = (self.spec.size, wave.blocks().len() == 2);
         let projected = self.projected(u);
         let mut slopes = vec![0.0; projected.len()];
         for j in 0..m {
             let t = self.phase(j, &projected);
-            let mut slope = v[j] * f.derivative(t);
-            if f.blocks() == 2 {
-                slope += v[m + j] * f.derivative(t + SECOND_BLOCK_SHIFT);
+            let mut slope = v[j] * wave.derivative(t);
+            if two {
+                slope += v[m + j] * wave.derivative(t + SECOND_BLOCK_SHIFT);
             }
             slopes.iter_mut().zip(self.frequency(j)).for_each(|(g, w)| *g += slope * w);
         }
@@ -438,9 +439,9 @@ fn checked(turns: Vec<f32>) -> Result<Vec<f32>> {
 }
 
 /// The frequencies in turns per working unit, as the kernel uses them.
-fn dense_turns(spec: &SketchSpec) -> Vec<f32> {
+fn dense_turns(spec: &SketchSpec, law: &FrequencyLaw) -> Vec<f32> {
     let dim = spec.projected_dim();
-    let sampler = Sampler::new(&spec.law, spec.scale, spec.seed, dim);
+    let sampler = Sampler::new(law, spec.scale, spec.seed, dim);
     let mut turns = Vec::with_capacity(spec.size * dim);
     let mut w = vec![0.0; dim];
     for j in 0..spec.size {
@@ -454,7 +455,7 @@ fn structured_blocks(spec: &SketchSpec) -> usize {
     spec.projections().div_ceil(Projection::padded_dim(spec.dim()))
 }
 
-fn structured_signs(spec: &SketchSpec) -> Vec<f32> {
+pub(super) fn structured_signs(spec: &SketchSpec) -> Vec<f32> {
     let width = 3 * Projection::padded_dim(spec.dim());
     let mut signs = Vec::with_capacity(structured_blocks(spec) * width);
     for block in 0..structured_blocks(spec) {
@@ -468,22 +469,22 @@ fn structured_signs(spec: &SketchSpec) -> Vec<f32> {
 ///
 /// A row of H D3 H D2 H D1 has norm p^{3/2}; cut to its first d of p columns its mean square norm is d/p of that,
 /// which is divided out so that radii keep the law's mean square.
-fn structured_gains(spec: &SketchSpec) -> Vec<f32> {
+fn structured_gains(spec: &SketchSpec, law: &FrequencyLaw) -> Vec<f32> {
     let padded = Projection::padded_dim(spec.dim()) as f64;
-    let sampler = Sampler::new(&spec.law, spec.scale, spec.seed, spec.dim());
+    let sampler = Sampler::new(law, spec.scale, spec.seed, spec.dim());
     let row_norm = padded * (spec.dim() as f64).sqrt();
     (0..spec.size).map(|j| (sampler.structured_radius(j) / (TAU * row_norm)) as f32).collect()
 }
 
 /// The structured frequencies as a dense matrix: row j is $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns, times `unit`.
-fn structured_frequencies(spec: &SketchSpec, gains: &[f32], unit: f64) -> Vec<f64> {
+pub(super) fn structured_frequencies(spec: &SketchSpec, gains: &[f32], unit: f64) -> Vec<f64> {
     let mut all = Vec::with_capacity(gains.len() * spec.dim());
     for_each_structured_row(spec, |j| f64::from(gains[j]) * unit, |_, row| all.extend_from_slice(row));
     all
 }
 
 /// Calls `take(j, row)` with every row $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns.
-fn for_each_structured_row(
+pub(super) fn for_each_structured_row(
     spec: &SketchSpec,
     gain: impl Fn(usize) -> f64,
     mut take: impl FnMut(usize, &[f64]),

@@ -1,19 +1,18 @@
 //! The recipe of a sketch: small plain data from which the operator is rebuilt bit for bit.
 //!
 //! A row $x$ becomes $u = W\,\mathrm{diag}(s)^{-1}(x - c)$ (the *working coordinates*; W optional), its phases are
-//! $\omega_j^\top u + \xi_j$, and the sketch sums the feature of each phase.
+//! $\omega_j^\top u + \xi_j$, and the sketch sums a wave of each phase, or what else its [`Map`] makes of the row.
 //!
 //! Two sketches may be added only if their specs are equal, which their **fingerprints** tell: the first 32 hexadecimal digits of the SHA-256 of the canonical
-//! JSON (fields in the order of this struct, no white space, numbers in their shortest exact form).
+//! JSON (the fields of [`v1`] in its order, no white space, numbers in their shortest exact form).
+
+mod v1;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::sketch::conv::ImageShape;
-use crate::sketch::feature::Feature;
-use crate::sketch::frequency::FrequencyLaw;
-use crate::sketch::landmarks::LandmarkRule;
+use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
 
 /// The newest spec and sketch format this version reads and writes.
@@ -61,18 +60,16 @@ pub struct Bounds {
 /// The recipe of a sketch. Plain data: build one, [`validate`](SketchSpec::validate) it, [`build`](SketchSpec::build) its operator.
 ///
 /// ```
-/// use compressive::{Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+/// use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec, Wave, Waves};
 ///
-/// let mut spec = SketchSpec::new(["height", "weight"], FrequencyLaw::AdaptedRadius, 1.0, 50);
-/// spec.feature = Feature::OneBit;
-/// let operator = spec.build()?;
+/// let waves = Waves::dithered(Wave::OneBit, FrequencyLaw::AdaptedRadius);
+/// let operator = SketchSpec::new(["height", "weight"], waves, 1.0, 50).build()?;
 /// let mut sketch = Sketch::empty(&operator);
 /// operator.accumulate(RowsRef::F64(&[1.8, 75.0, 1.6, 58.0]), None, &mut sketch, &mut Scratch::default())?;
 /// assert_eq!(sketch.rows(), 2);
 /// # Ok::<(), compressive::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SketchSpec {
     /// Version of the format, [`FORMAT`].
     pub format: u32,
@@ -82,22 +79,15 @@ pub struct SketchSpec {
     pub transform: Transform,
     /// The data box, if it is known; decoders search inside it.
     pub bounds: Option<Bounds>,
-    /// Law of the frequencies.
-    pub law: FrequencyLaw,
+    /// What the sketch holds of a row.
+    pub map: Map,
     /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$; for landmarks the width of the kernel.
     pub scale: f64,
     /// Number m of frequencies or landmarks.
     pub size: usize,
-    /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many columns.
-    pub structured: bool,
-    /// The feature.
-    pub feature: Feature,
-    /// Adds an independent uniform phase to each frequency.
-    pub dither: bool,
     /// Seed of frequencies and dither, below 2^53.
     pub seed: u64,
     /// Where the recipe comes from, if it was made without an unpaid look at the rows; not written otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
 }
 
@@ -122,10 +112,10 @@ pub const MAX_SIZE: usize = 1 << 22;
 const MAX_ENTRIES: usize = 1 << 28;
 
 impl SketchSpec {
-    /// A Fourier spec without transform, box, dither or structure, and seed 0; change the fields as needed.
+    /// A spec without transform and box, and seed 0; change the fields as needed. A law alone stands for its Fourier features.
     pub fn new<S: Into<String>>(
         columns: impl IntoIterator<Item = S>,
-        law: FrequencyLaw,
+        map: impl Into<Map>,
         scale: f64,
         size: usize,
     ) -> SketchSpec {
@@ -135,12 +125,9 @@ impl SketchSpec {
             transform: Transform::identity(columns.len()),
             columns,
             bounds: None,
-            law,
+            map: map.into(),
             scale,
             size,
-            structured: false,
-            feature: Feature::Fourier,
-            dither: false,
             seed: 0,
             source: None,
         }
@@ -153,17 +140,17 @@ impl SketchSpec {
 
     /// Number of sums in a sketch: m for the features `cosine` and `nystrom`, else 2m.
     pub fn sketch_len(&self) -> usize {
-        self.size * self.feature.blocks()
+        self.size * self.map.blocks().len()
     }
 
     /// Number of coordinates that a frequency has: d, or the number of activations of an image for `conv`.
     pub fn projected_dim(&self) -> usize {
-        self.feature.image().map_or(self.dim(), ImageShape::activations)
+        if let Map::Images(images) = &self.map { images.shape.activations() } else { self.dim() }
     }
 
     /// Number of real projections of a row: m, or 2m for complex directions.
     pub fn projections(&self) -> usize {
-        self.size * self.feature.parts()
+        self.size * self.map.parts()
     }
 
     /// Checks every field; all constructors and readers go through here.
@@ -181,9 +168,8 @@ impl SketchSpec {
         if !(1..=MAX_SIZE).contains(&self.size) {
             return fail("size", format!("{} is not from 1 to {MAX_SIZE}", self.size));
         }
-        self.validate_image()?;
         let dim = self.projected_dim();
-        if !self.structured && dim * self.projections() > MAX_ENTRIES {
+        if !self.map.structured() && dim * self.projections() > MAX_ENTRIES {
             return fail("size", format!("{} x {dim} frequencies exceed {MAX_ENTRIES} entries", self.size));
         }
         if self.seed >= 1 << 53 {
@@ -200,65 +186,7 @@ impl SketchSpec {
         {
             return fail("source", format!("its epsilon {epsilon} is not a positive number"));
         }
-        if self.structured && !self.law.is_isotropic() {
-            return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
-        }
-        self.feature.validate()?;
-        if self.feature.is_quadratic() {
-            crate::sketch::operator::check_quadratic(self)?;
-        }
-        self.validate_landmarks()?;
-        self.law.validate(dim, self.size, self.scale)
-    }
-
-    /// Kernel features and landmarks go together, and with nothing that belongs to phases.
-    fn validate_landmarks(&self) -> Result<()> {
-        let sampler = match &self.law {
-            FrequencyLaw::Landmarks { sampler, .. } => Some(*sampler),
-            _ => None,
-        };
-        if self.feature.is_kernel() != sampler.is_some() {
-            return fail(
-                "law",
-                format!(
-                    "the feature `{}` does not go with the law `{}`: nystrom needs landmarks (rpcholesky, greedy, leverage, uniform), and nothing else does",
-                    self.feature.name(),
-                    self.law.name(),
-                ),
-            );
-        }
-        if self.feature.is_kernel() && self.dither {
-            return fail("dither", "the feature `nystrom` has no phases to dither".into());
-        }
-        if self.source.is_some() && sampler.is_some_and(|rule| rule != LandmarkRule::Box) {
-            return fail(
-                "source",
-                "its landmarks are rows of the data, so it was not made without an unpaid look at them"
-                    .into(),
-            );
-        }
-        Ok(())
-    }
-
-    /// Images have as many values as there are columns, and their frequencies are drawn one by one.
-    fn validate_image(&self) -> Result<()> {
-        let Some(shape) = self.feature.image() else { return Ok(()) };
-        shape.validate(self.dim())?;
-        if self.transform.whiten.is_some() {
-            return fail(
-                "transform",
-                "whitened columns are no pixels; the feature `conv` goes without whitening".into(),
-            );
-        }
-        if self.structured {
-            return fail("structured", "the feature `conv` has no structured frequencies".into());
-        }
-        if !self.law.is_isotropic() {
-            let problem =
-                format!("the feature `conv` does not go with the law `{}`; use gaussian", self.law.name());
-            return fail("law", problem);
-        }
-        Ok(())
+        self.map.validate(self)
     }
 
     fn validate_columns(&self) -> Result<()> {
@@ -322,8 +250,9 @@ impl SketchSpec {
 
     /// Reads and validates a spec.
     pub fn from_json(json: &str) -> Result<SketchSpec> {
-        let spec: SketchSpec =
+        let file: v1::SpecV1<'_> =
             serde_json::from_str(json).map_err(|e| Error::SpecJson { problem: e.to_string() })?;
+        let spec = SketchSpec::try_from(file)?;
         spec.validate()?;
         Ok(spec)
     }
@@ -380,7 +309,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::frequency::{Component, Covariance, RadiusLaw};
+    use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
+    use crate::sketch::map::waves::{Wave, Waves};
 
     fn spec() -> SketchSpec {
         SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.5, 10)
@@ -392,11 +322,11 @@ mod tests {
         s.transform.centre = vec![1.7e9 + 0.1, -1e-300];
         s.transform.spread = vec![0.1 + 0.2, 3.0];
         s.bounds = Some(Bounds { low: vec![0.0, -1.0], high: vec![1.0, 1.0] });
-        s.feature = Feature::Periodic { table: vec![1.0, -1.0, 0.3] };
-        s.law = FrequencyLaw::PilotMixture {
+        let law = FrequencyLaw::PilotMixture {
             radius: RadiusLaw::FoldedGaussian,
             components: vec![Component { weight: 1.0, covariance: Covariance::Diagonal(vec![1.0, 0.1]) }],
         };
+        s.map = Waves::new(Wave::Periodic { table: vec![1.0, -1.0, 0.3] }, law).into();
         let back = SketchSpec::from_json(&s.to_json()).unwrap();
         assert_eq!(back, s);
         assert_eq!(back.fingerprint(), s.fingerprint());
@@ -445,10 +375,10 @@ mod tests {
             ("size", |s| s.size = 0),
             ("scale", |s| s.scale = f64::NAN),
             ("seed", |s| s.seed = u64::MAX),
-            ("law", |s| s.law = FrequencyLaw::Explicit { frequencies: vec![vec![1.0, 2.0]] }),
+            ("law", |s| s.map = FrequencyLaw::Explicit { frequencies: vec![vec![1.0, 2.0]] }.into()),
             ("structured", |s| {
-                s.structured = true;
-                s.law = FrequencyLaw::Explicit { frequencies: vec![] };
+                let law = FrequencyLaw::Explicit { frequencies: vec![] };
+                s.map = Waves { structured: true, ..Waves::new(Wave::Fourier, law) }.into();
             }),
         ];
         for (word, spoil) in cases {

@@ -159,9 +159,9 @@ impl Sketch {
         Ok(Moments { mean, rows: self.rows as f64, noise_std: 0.0 })
     }
 
-    /// Modulus $|z_j|$ of each complex entry of the mean, see [`Feature::modulus`](crate::Feature::modulus).
+    /// Modulus $|z_j|$ of each complex entry of the mean, see [`Map::modulus`](crate::Map::modulus).
     pub fn modulus(&self) -> Result<Vec<f64>> {
-        Ok(self.spec.feature.modulus(&self.moments()?.mean))
+        Ok(self.spec.map.modulus(&self.moments()?.mean))
     }
 }
 

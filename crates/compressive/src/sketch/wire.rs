@@ -199,8 +199,8 @@ fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FrequencyLaw;
     use crate::testing::sketch_of;
+    use crate::{Directions, FrequencyLaw, ImageShape, Images, LandmarkRule, Landmarks, Map, Wave, Waves};
 
     fn sketch() -> Sketch {
         sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
@@ -209,14 +209,14 @@ mod tests {
     /// Sketches of the features that are no waves, whose specs have fields of their own.
     fn others() -> [Sketch; 3] {
         let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
-        let law = FrequencyLaw::Landmarks { sampler: crate::LandmarkRule::Greedy, points };
-        let mut kernel = SketchSpec::new(["a", "b"], law, 1.5, 2);
-        kernel.feature = crate::Feature::Nystrom;
-        let mut squares = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 3);
-        squares.feature = crate::Feature::Quadratic { complex: true };
+        let landmarks = Map::Landmarks(Landmarks { rule: LandmarkRule::Greedy, points });
+        let kernel = SketchSpec::new(["a", "b"], landmarks, 1.5, 2);
+        let directions = Map::Moments(Directions { complex: true, structured: false });
+        let mut squares = SketchSpec::new(["a", "b"], directions, 1.0, 3);
         squares.bounds = Some(crate::Bounds { low: vec![-1.0, 0.0], high: vec![1.0, 3.0] });
-        let mut images = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 3);
-        images.feature = crate::Feature::Conv { height: 1, width: 2, channels: 1 };
+        let shape = ImageShape { height: 1, width: 2, channels: 1 };
+        let images = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false });
+        let images = SketchSpec::new(["a", "b"], images, 1.0, 3);
         [sketch_by(kernel), sketch_by(squares), sketch_by(images)]
     }
 
@@ -293,8 +293,7 @@ mod tests {
 
     #[test]
     fn impossible_counts_are_refused_even_with_a_right_checksum() {
-        let mut spec = SketchSpec::new(["a"], FrequencyLaw::Gaussian, 1.0, 1);
-        spec.feature = crate::Feature::Cosine;
+        let spec = SketchSpec::new(["a"], Waves::new(Wave::Cosine, FrequencyLaw::Gaussian), 1.0, 1);
         let forged = Sketch::from_parts(spec, vec![1 << 30], 1, 1 << 24, false);
         assert!(Sketch::from_bytes(&forged.to_bytes()).unwrap_err().to_string().contains("cannot have"));
     }

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _api, _native
 from .._data import bounds_of
-from .._native import LOOK_SHARE, Model, PrivateSketch, Sketch, SketchSpec, Source
+from .._native import LOOK_SHARE, WAVES, Model, PrivateSketch, Sketch, SketchSpec, Source
 from ._table import (
     ArrayTable,
     Floats,
@@ -48,7 +48,7 @@ SKETCH_CONSTRAINTS: dict[str, list[Any]] = {
 FEATURES = {row["feature"] for row in _native.defaults() if row["task"] == "kmeans"} - {"periodic"}
 
 FEATURE_CONSTRAINTS: dict[str, list[Any]] = {
-    "feature": [StrOptions(FEATURES)],
+    "feature": [StrOptions({*WAVES, "nystrom"})],
     "scale": [Interval(Real, 0, None, closed="neither"), str, None],
 }
 """Parameters of sketches of periodic features."""

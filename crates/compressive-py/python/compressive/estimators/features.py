@@ -11,18 +11,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import PILOT_ROWS, PrivateSketch, Sketch, SketchSpec, Source
+from .._native import PILOT_ROWS, WAVES, PrivateSketch, Sketch, SketchSpec, Source
 from ._base import seed_of, thread_count
 from ._table import StreamTable, checked_array, is_stream, names_of, remember_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-# Inverse of the first harmonic, relative to the cosine. The smooth features of the other row see only that harmonic, so
-# that divided by it bits and wrapped phases estimate the same kernel.
-_GAINS = {"fourier": 1.0, "cosine": 1.0, "one-bit": np.pi / 4, "sawtooth": np.pi / 2}
-_BLOCKS = {"fourier": 2, "cosine": 1, "one-bit": 2, "sawtooth": 2}
 
 
 class RandomPeriodicFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -73,7 +68,7 @@ class RandomPeriodicFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
-        "feature": [StrOptions(set(_GAINS))],
+        "feature": [StrOptions(set(WAVES))],
         "random_state": ["random_state"],
         "spec": [SketchSpec, None],
         "n_jobs": [Integral, None],
@@ -163,7 +158,10 @@ class RandomPeriodicFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         source, dtype = self._source(X)
         features = self.spec_.features(source, thread_count(self.n_jobs))[:, : self._n_features_out]
-        factor = _GAINS[self.spec_.feature] * np.sqrt(2 / self._n_features_out)
+        # The smooth features of the other row see only the first harmonic, so that divided by its gain bits and wrapped
+        # phases estimate the same kernel.
+        gain, _, _ = WAVES[self.spec_.feature]
+        factor = 1 / gain * np.sqrt(2 / self._n_features_out)
         scaled: npt.NDArray[Any] = features.astype(dtype, copy=False) * dtype.type(factor)
         return scaled
 
@@ -181,15 +179,16 @@ class RandomPeriodicFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             gamma = 1.0 if variance == 0 else 1 / (rows.shape[1] * variance)
         # The kernel does not see the centre, which keeps phases small and so their digits.
         centre = rows.mean(axis=0, dtype=np.float64).tolist()
-        size = -(-self.n_components // _BLOCKS[self.feature])
+        _, blocks, _ = WAVES[self.feature]
+        size = -(-self.n_components // blocks)
         options: dict[str, Any] = {"law": "gaussian", "feature": self.feature, "dither": True, "centre": centre}
         self.spec_ = SketchSpec(names, size, 1 / np.sqrt(2 * gamma), seed=seed, **options)
         self.gamma_: float | None = float(gamma)
         self._n_features_out = self.n_components
 
     def _adopt(self, spec: SketchSpec, names: list[str]) -> None:
-        if spec.feature not in _GAINS:
-            raise ValueError(f"the recipe's feature is {spec.feature}, and must be one of {', '.join(_GAINS)}")
+        if spec.feature not in WAVES:
+            raise ValueError(f"the recipe's feature is {spec.feature}, and must be one of {', '.join(WAVES)}")
         if spec.dim != len(names):
             raise ValueError(f"X has {len(names)} features, and spec has {spec.dim} columns: {', '.join(spec.columns)}")
         self.spec_ = spec

@@ -1,13 +1,11 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::sketch_of;
-use crate::{FrequencyLaw, SketchSpec};
+use crate::{FrequencyLaw, SketchSpec, Waves};
 
-fn operator(feature: Feature) -> SketchOperator {
-    let mut spec = SketchSpec::new(["a", "b", "c"], FrequencyLaw::AdaptedRadius, 1.0, 200);
-    spec.dither = feature != Feature::Fourier;
-    spec.feature = feature;
-    spec.build().unwrap()
+fn operator(wave: Wave) -> SketchOperator {
+    let waves = Waves::usual(wave, FrequencyLaw::AdaptedRadius);
+    SketchSpec::new(["a", "b", "c"], waves, 1.0, 200).build().unwrap()
 }
 
 /// n rows of four clusters, moved by `shift` along the first column; `draw` numbers the sample.
@@ -26,7 +24,7 @@ fn sample(op: &SketchOperator, n: usize, shift: f64, draw: u64) -> Sketch {
 #[test]
 fn false_alarms_stay_at_or_below_the_nominal_rate() {
     // 400 pairs: at a true rate of 5% more than 34 alarms (8.5%) have probability below 0.2%.
-    for feature in [Feature::Fourier, Feature::OneBit, Feature::Sawtooth, Feature::Cosine] {
+    for feature in [Wave::Fourier, Wave::OneBit, Wave::Sawtooth, Wave::Cosine] {
         let op = operator(feature.clone());
         let p_values: Vec<f64> = (0..400)
             .map(|i| {
@@ -43,7 +41,7 @@ fn false_alarms_stay_at_or_below_the_nominal_rate() {
 
 #[test]
 fn a_shift_is_seen_and_its_size_estimated() {
-    for feature in [Feature::Fourier, Feature::OneBit] {
+    for feature in [Wave::Fourier, Wave::OneBit] {
         let op = operator(feature);
         let (a, b) = (sample(&op, 5000, 0.0, 1), sample(&op, 5000, 0.3, 2));
         let c = compare(&op, &a, &b).unwrap();
@@ -59,7 +57,7 @@ fn a_shift_is_seen_and_its_size_estimated() {
 
 #[test]
 fn the_estimate_is_unbiased_and_its_standard_error_covers() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let runs: Vec<Comparison> = (0..200)
         .map(|i| {
             compare(&op, &sample(&op, 200, 0.0, 1000 + 2 * i), &sample(&op, 200, 0.0, 1001 + 2 * i)).unwrap()
@@ -74,7 +72,7 @@ fn the_estimate_is_unbiased_and_its_standard_error_covers() {
 
 #[test]
 fn a_sketch_equals_itself() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let a = sample(&op, 100, 0.0, 5);
     let c = compare(&op, &a, &a).unwrap();
     assert_eq!(c.distance, 0.0);
@@ -83,10 +81,10 @@ fn a_sketch_equals_itself() {
 
 #[test]
 fn one_row_is_too_few_and_another_spec_is_refused() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let (one, many) = (sample(&op, 1, 0.0, 6), sample(&op, 10, 0.0, 7));
     assert!(matches!(compare(&op, &one, &many), Err(Error::TooFewRows { rows: 1, .. })));
-    let other = operator(Feature::OneBit);
+    let other = operator(Wave::OneBit);
     let refused = compare(&op, &many, &sample(&other, 10, 0.0, 8)).unwrap_err();
     assert!(matches!(refused.cause(), Error::Incompatible { .. }));
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use compressive_kernels::damped_waves;
 
 use crate::num::linear::multiply_transposed;
-use crate::sketch::feature::Feature;
+use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::SketchOperator;
 
 /// Entries used at most.
@@ -25,7 +25,7 @@ pub(super) struct Features<'a> {
 
 impl<'a> Features<'a> {
     pub(super) fn new(operator: &'a SketchOperator) -> Features<'a> {
-        let blocks = operator.spec().feature.blocks();
+        let blocks = operator.spec().map.blocks().len();
         Features { operator, size: operator.spec().size.min(ENTRIES_MAX / blocks) }
     }
 
@@ -41,7 +41,7 @@ impl<'a> Features<'a> {
 
     /// Number N of entries.
     pub(super) fn len(&self) -> usize {
-        self.size * self.operator.spec().feature.blocks()
+        self.size * self.operator.spec().map.blocks().len()
     }
 
     /// The entries used, of all.
@@ -55,8 +55,8 @@ impl<'a> Features<'a> {
     fn of(&self, working: &[f64]) -> Vec<f64> {
         let (d, m) = (self.operator.dim(), self.size);
         let rows = working.len() / d;
-        let feature = &self.operator.spec().feature;
-        if matches!(feature, Feature::Fourier | Feature::Cosine) {
+        let map = &self.operator.spec().map;
+        if matches!(map.wave(), Some(Wave::Fourier | Wave::Cosine)) {
             let mut phases = vec![0.0; m * rows];
             multiply_transposed(&self.operator.frequencies()[..m * d], working, d, &mut phases);
             for (row, xi) in phases.chunks_exact_mut(rows).zip(self.operator.dither()) {
@@ -64,7 +64,7 @@ impl<'a> Features<'a> {
             }
             let (mut re, mut im) = (vec![0.0; m * rows], vec![0.0; m * rows]);
             damped_waves(&phases, &mut re, &mut im);
-            if feature.blocks() == 2 {
+            if map.blocks().len() == 2 {
                 re.append(&mut im);
             }
             return re;

@@ -183,11 +183,11 @@ pub fn answer(
             operator.dim()
         ));
     }
-    let feature = &operator.spec().feature;
-    if feature.is_quadratic() || feature.is_kernel() || feature.image().is_some() {
+    let map = &operator.spec().map;
+    if map.waves().is_none() {
         let problem = format!(
             "questions are answered from sketches of waves, and this one is of the feature `{}`",
-            feature.name()
+            map.name()
         );
         return Err(Error::Task { field: "feature", problem }.advise(Remedy::of_waves()));
     }

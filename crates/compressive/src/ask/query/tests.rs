@@ -1,7 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{names, sketch_of};
-use crate::{FrequencyLaw, SketchSpec};
+use crate::{FrequencyLaw, SketchSpec, Wave, Waves};
 
 fn parse(text: &str) -> Result<Query> {
     Query::parse(text, &names(&["x", "y", "odd name"]))
@@ -78,16 +78,15 @@ fn mistakes_are_shown_with_their_place_and_a_remedy() {
 }
 
 /// Rows of two clusters, their sketch, and its operator.
-fn sketched(n: usize, feature: crate::Feature) -> (Vec<f64>, SketchOperator, Moments) {
+fn sketched(n: usize, wave: Wave) -> (Vec<f64>, SketchOperator, Moments) {
     let mut stream = Stream::new(11, Purpose::PilotMixture, 77);
     let mut rows = Vec::new();
     for i in 0..n {
         let centre = if i % 3 == 0 { [4.0, -1.0] } else { [-2.0, 1.0] };
         rows.extend([centre[0] + stream.normal(), centre[1] + 0.5 * stream.normal()]);
     }
-    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, 150);
-    spec.dither = feature != crate::Feature::Fourier;
-    spec.feature = feature;
+    let waves = Waves::usual(wave, FrequencyLaw::AdaptedRadius);
+    let mut spec = SketchSpec::new(["x", "y"], waves, 1.0, 150);
     spec.bounds = Some(crate::Bounds { low: vec![-6.5, -3.5], high: vec![8.5, 3.5] });
     let operator = spec.build().unwrap();
     let moments = sketch_of(&operator, &rows).moments().unwrap();
@@ -112,7 +111,7 @@ fn numbers(
 
 #[test]
 fn answers_agree_with_the_rows_within_their_errors() {
-    let (rows, operator, moments) = sketched(30_000, crate::Feature::Fourier);
+    let (rows, operator, moments) = sketched(30_000, Wave::Fourier);
     let mean = |f: &dyn Fn(&[f64]) -> f64| rows.chunks_exact(2).map(f).sum::<f64>() / 30_000.0;
     let (mx, my) = (mean(&|r| r[0]), mean(&|r| r[1]));
     let vx = mean(&|r| (r[0] - mx).powi(2));

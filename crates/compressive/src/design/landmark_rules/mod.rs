@@ -28,7 +28,7 @@ use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
 
-use crate::sketch::landmarks::{LandmarkRule, single};
+use crate::sketch::map::landmarks::{LandmarkRule, single};
 use pilot::Pilot;
 
 /// Pilot rows looked at for each landmark, if there are more than [`ROWS_MIN`].

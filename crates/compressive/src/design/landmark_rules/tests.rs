@@ -1,6 +1,7 @@
 use super::*;
+use crate::names::Named;
 use crate::num::special::chi_square_tail;
-use crate::sketch::landmarks::{NAMES, validate};
+use crate::{Landmarks, Map, SketchSpec};
 
 /// Rows of d normal numbers, a tenth of them far away.
 fn cloud(n: usize, dim: usize, index: u64) -> Vec<f64> {
@@ -22,6 +23,12 @@ fn residuals(pilot: &Pilot, chosen: &[usize]) -> Vec<f64> {
         1.0 - solved.iter().map(|x| x * x).sum::<f64>()
     };
     (0..pilot.len()).map(residual).collect()
+}
+
+/// Checks landmarks as a spec does.
+fn validate(points: &[Vec<f64>], dim: usize, size: usize) -> crate::Result<()> {
+    let map = Map::Landmarks(Landmarks { rule: LandmarkRule::Box, points: points.to_vec() });
+    SketchSpec::new((0..dim).map(|c| c.to_string()), map, 1.0, size).validate()
 }
 
 #[test]
@@ -122,7 +129,7 @@ fn every_rule_chooses_distinct_rows_repeats_with_its_seed_and_informed_ones_leav
     let single_rows: Vec<f64> = rows.iter().map(|&x| single(x)).collect();
     let pilot = Pilot::new(&single_rows, 3, 3.0);
     let mut left = Vec::new();
-    for (_, rule) in NAMES {
+    for rule in LandmarkRule::ALL.iter().copied().filter(|rule| *rule != LandmarkRule::Box) {
         let points = choose(rule, &rows, 3, 3.0, 40, 5).unwrap();
         assert_eq!(points, choose(rule, &rows, 3, 3.0, 40, 5).unwrap());
         validate(&points, 3, 40).unwrap();
@@ -138,11 +145,8 @@ fn every_rule_chooses_distinct_rows_repeats_with_its_seed_and_informed_ones_leav
 }
 
 #[test]
-fn names_parse_and_landmarks_in_a_box_stay_there() {
-    for (name, rule) in NAMES {
-        assert_eq!((name.parse::<LandmarkRule>(), rule.name()), (Ok(rule), name));
-    }
-    assert!("box".parse::<LandmarkRule>().unwrap_err().contains("rpcholesky"));
+fn landmarks_in_a_box_stay_there_and_look_at_no_row() {
+    assert!(!crate::design::LawChoice::Box.looks_at_rows());
     let points = in_box(&[-1.0, 5.0], &[1.0, 9.0], 50, 3);
     assert!(points.iter().all(|y| y[0].abs() <= 1.0 && (5.0..=9.0).contains(&y[1])));
     // A smaller set is a prefix of a larger one.

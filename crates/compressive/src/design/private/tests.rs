@@ -1,8 +1,8 @@
 use super::{Bounds, Purpose, Request, SketchSpec, Source, Stream, Task, look_spec};
-use crate::Feature;
 use crate::design::{LawChoice, Look, design};
 use crate::privacy::{PrivacyParams, SeededEntropy, privatize};
 use crate::testing::{names, sketch_of};
+use crate::{Feature, Wave};
 
 const DIM: usize = 4;
 
@@ -74,8 +74,8 @@ fn what_cannot_be_known_without_the_rows_is_refused() {
     for wrong in [params(6, 15.0).whiten(true), params(6, 15.0).law(LawChoice::PilotMixture)] {
         assert!(design(Look::Bounds(&columns()), &wrong).unwrap_err().to_string().contains("privately"));
     }
-    let quantised = params(6, 15.0).feature(Feature::OneBit);
-    assert!(design(Look::Bounds(&columns()), &quantised).unwrap().spec.dither);
+    let quantised = params(6, 15.0).feature(Wave::OneBit);
+    assert!(design(Look::Bounds(&columns()), &quantised).unwrap().spec.map.dithered());
 }
 
 #[test]

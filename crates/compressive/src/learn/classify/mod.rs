@@ -23,7 +23,7 @@ use crate::learn::{Components, CovarianceKind, MixtureParams, SearchParams, mixt
 use crate::model::{ClassMixture, Classifier, Content, MODEL_FORMAT, Model, Rule};
 use crate::names::named;
 use crate::sketch::Moments;
-use crate::sketch::feature::Feature;
+use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
 
 pub use validate::{Choice, choose};
@@ -43,8 +43,8 @@ pub enum Method {
 
 impl Method {
     /// The rule to use where there are no rows to choose one with: mixtures, or for images, whose features have no density, the centred class means.
-    pub fn default_for(feature: &Feature) -> Method {
-        if feature.image().is_some() { Method::Centred } else { Method::Mixture }
+    pub fn default_for(map: &Map) -> Method {
+        if matches!(map, Map::Images(_)) { Method::Centred } else { Method::Mixture }
     }
 }
 
@@ -149,7 +149,7 @@ fn mixtures(
     data: &[ClassData],
     params: &ClassifyParams,
 ) -> Result<Vec<ClassMixture>> {
-    if operator.spec().feature.image().is_some() {
+    if matches!(operator.spec().map, Map::Images(_)) {
         let problem = "activations of images have no mixtures; for sketches of the feature `conv` the methods are nearest, centred and correlation".into();
         return Err(Error::Task { field: "method", problem });
     }

@@ -154,16 +154,16 @@ fn the_rule_with_the_fewest_held_out_errors_is_chosen_and_too_few_rows_choose_no
 
 #[test]
 fn mixtures_of_images_are_refused() {
-    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::Gaussian, 1.0, 20);
-    spec.feature = Feature::Conv { height: 2, width: 1, channels: 1 };
-    let operator = spec.build().expect("a spec");
+    let shape = crate::ImageShape { height: 2, width: 1, channels: 1 };
+    let images = crate::Images { shape, law: FrequencyLaw::Gaussian, dither: false };
+    let operator = SketchSpec::new(["x", "y"], Map::Images(images), 1.0, 20).build().expect("a spec");
     let data = data(&operator, [50, 50]);
     let message = |method| {
         classify(&operator, &data, &ClassifyParams { method, ..ClassifyParams::default() })
             .map_err(|e| e.to_string())
     };
     assert!(message(Method::Mixture).expect_err("refused").contains("nearest"));
-    assert!(message(Method::default_for(&operator.spec().feature)).is_ok());
+    assert!(message(Method::default_for(&operator.spec().map)).is_ok());
 }
 
 /// Three classes of `n` rows each in 12 columns; class k is shifted by 3 along column k, and its first column is skewed.

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::learn::classify::{ClassData, ClassifyParams, Method, classify};
 use crate::model::Content;
 use crate::sketch::Sketch;
+use crate::sketch::map::Map;
 use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
 
 /// What held-out rows say of the rules.
@@ -67,7 +68,7 @@ pub fn choose(
     }
     let mut errors = Vec::new();
     for method in [Method::Mixture, Method::Nearest, Method::Centred, Method::Correlation] {
-        if method == Method::Mixture && operator.spec().feature.image().is_some() {
+        if method == Method::Mixture && matches!(operator.spec().map, Map::Images(_)) {
             continue;
         }
         let model = classify(operator, &data, &ClassifyParams { method, ..params.clone() })?;

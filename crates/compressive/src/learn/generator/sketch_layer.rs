@@ -48,12 +48,12 @@ impl SketchLayer {
     /// The layer of a sketch. Refused for features without phases.
     pub fn new(operator: &SketchOperator, moments: &Moments) -> Result<SketchLayer> {
         let spec = operator.spec();
-        if spec.feature.is_quadratic() || spec.feature.is_kernel() {
+        if spec.map.wave().is_none() {
             return Err(Error::Task {
                 field: "feature",
                 problem: format!(
                     "a generative network is learned from periodic features, not from `{}`",
-                    spec.feature.name()
+                    spec.map.name()
                 ),
             }
             .advise(Remedy::sketch_with(Parameter::Task, "generate")));
@@ -159,13 +159,11 @@ mod tests {
     use super::*;
     use crate::model::generator::latent::normals;
     use crate::testing::sketch_of;
-    use crate::{Bounds, Feature, FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
+    use crate::{Bounds, Directions, FrequencyLaw, Map, RowsRef, Scratch, Sketch, SketchSpec, Wave, Waves};
 
-    fn layer(feature: Feature) -> SketchLayer {
-        let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 0.7, 150);
-        spec.dither = feature != Feature::Fourier;
-        spec.feature = feature;
-        let operator = spec.build().expect("valid");
+    fn layer(wave: Wave) -> SketchLayer {
+        let waves = Waves::usual(wave, FrequencyLaw::AdaptedRadius);
+        let operator = SketchSpec::new(["x", "y"], waves, 0.7, 150).build().expect("valid");
         let rows: Vec<f64> = (0..2000).map(|i| (f64::from(i) * 0.37).sin() * 2.0).collect();
         let sketch = sketch_of(&operator, &rows);
         SketchLayer::new(&operator, &sketch.moments().expect("rows")).expect("a layer")
@@ -185,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_gradient_is_the_slope_of_the_loss() {
-        for feature in [Feature::Fourier, Feature::Cosine, Feature::OneBit] {
+        for feature in [Wave::Fourier, Wave::Cosine, Wave::OneBit] {
             let layer = layer(feature.clone());
             let (mut first, second) = (rows(20, 3), rows(10, 4));
             let other = means(&layer, &second);
@@ -210,7 +208,7 @@ mod tests {
     fn the_loss_is_unbiased_over_batches() {
         // The mean over 400 pairs of halves of 5 rows against one pair of 20,000: the standard error of the former is measured, and four are allowed; the square of one batch of 5 would be too large by a
         // fifth of the features' variance.
-        for feature in [Feature::Fourier, Feature::Cosine] {
+        for feature in [Wave::Fourier, Wave::Cosine] {
             let layer = layer(feature);
             let of = |n: usize, seed: u64| means(&layer, &rows(n, seed));
             let small: Vec<f64> = (0..400).map(|s| layer.loss(&of(5, s), &of(5, 1000 + s))).collect();
@@ -224,10 +222,8 @@ mod tests {
     #[test]
     fn what_rows_predict_of_other_harmonics_leaves_the_first() {
         // One-bit features of the very rows that are sketched: without the other harmonics the entries are means of e^{it}, but for those left in and the sampling of 1000 rows.
-        let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 2.0, 150);
-        spec.feature = Feature::OneBit;
-        spec.dither = true;
-        let operator = spec.build().expect("valid");
+        let waves = Waves::usual(Wave::OneBit, FrequencyLaw::AdaptedRadius);
+        let operator = SketchSpec::new(["x", "y"], waves, 2.0, 150).build().expect("valid");
         let rows = rows(4000, 8);
         let mut sketch = Sketch::empty(&operator);
         let scratch = &mut Scratch::default();
@@ -242,8 +238,8 @@ mod tests {
 
     #[test]
     fn sketches_without_phases_are_refused() {
-        let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::Gaussian, 1.0, 10);
-        spec.feature = Feature::Quadratic { complex: false };
+        let map = Map::Moments(Directions { complex: false, structured: false });
+        let mut spec = SketchSpec::new(["x", "y"], map, 1.0, 10);
         spec.bounds = Some(Bounds { low: vec![-1.0; 2], high: vec![1.0; 2] });
         let operator = spec.build().expect("valid");
         let sketch = sketch_of(&operator, &[0.1, 0.2]);

@@ -1,11 +1,11 @@
 use super::*;
-use crate::Feature;
 use crate::design::Task;
 use crate::design::{Look, Request, Scaling, design};
 use crate::learn::learn;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::RowsRef;
 use crate::testing::{names, sketch_of};
+use crate::{Feature, FrequencyLaw};
 
 /// Rows with columns of different size and mean, of which one combination has most of the variance.
 fn rows(n: usize) -> Vec<f64> {
@@ -89,7 +89,7 @@ fn what_cannot_be_learned_is_refused_with_the_remedy() {
     let message = crate::learn::learn(&operator, &moments, &kmeans).unwrap_err().to_string();
     assert!(message.contains("task kmeans"), "{message}");
     let mut fourier = operator.spec().clone();
-    fourier.feature = Feature::Fourier;
+    fourier.map = FrequencyLaw::Gaussian.into();
     let message = learn(&fourier.build().unwrap(), &moments, &params(2)).unwrap_err().to_string();
     assert!(message.contains("`fourier`") && message.contains("task pca"), "{message}");
     let mut small = operator.spec().clone();

@@ -1,12 +1,10 @@
 use super::*;
 use crate::privacy::SeededEntropy;
 use crate::sketch::features::{Buffer, packed};
-use crate::{FrequencyLaw, RowsRef, SketchOperator};
+use crate::{FrequencyLaw, RowsRef, SketchOperator, Waves};
 
 fn spec(size: usize) -> SketchSpec {
-    let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 1.0, size);
-    spec.feature = Feature::OneBit;
-    spec
+    SketchSpec::new(["x", "y"], Waves::new(Wave::OneBit, FrequencyLaw::AdaptedRadius), 1.0, size)
 }
 
 fn bits(operator: &SketchOperator, rows: &[f64]) -> Vec<u8> {

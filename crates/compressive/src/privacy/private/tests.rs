@@ -3,11 +3,11 @@ use crate::privacy::calibrate::gaussian_sigma;
 use crate::privacy::{SeededEntropy, Sensitivity, SpecOrigin};
 use crate::sketch::spec::Source;
 use crate::testing::sketch_of;
-use crate::{Feature, FrequencyLaw, RowsRef, Scratch, SketchOperator};
+use crate::{FrequencyLaw, RowsRef, Scratch, SketchOperator, Wave, Waves};
 
-fn operator(size: usize, feature: Feature, source: Option<Source>) -> SketchOperator {
-    let mut spec = SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, size);
-    spec.feature = feature;
+fn operator(size: usize, wave: Wave, source: Option<Source>) -> SketchOperator {
+    let waves = Waves::new(wave, FrequencyLaw::AdaptedRadius);
+    let mut spec = SketchSpec::new(["a", "b"], waves, 1.0, size);
     spec.source = source;
     spec.build().unwrap()
 }
@@ -27,7 +27,7 @@ fn refusal(sketch: &Sketch, params: &PrivacyParams) -> String {
 
 #[test]
 fn the_noise_has_the_scale_of_the_sensitivity_over_the_budget() {
-    let operator = operator(100, Feature::Fourier, None);
+    let operator = operator(100, Wave::Fourier, None);
     let sketch = waves(&operator, 50);
     for (neighbours, delta) in [
         (Neighbours::AddRemove, 0.0),
@@ -38,7 +38,7 @@ fn the_noise_has_the_scale_of_the_sensitivity_over_the_budget() {
         let params = PrivacyParams { neighbours, delta, epsilon: 0.5, ..public() };
         let release = Release::plan(sketch.spec(), &params).unwrap();
         assert!((release.epsilon_sums + release.epsilon_rows - 0.5).abs() < 1e-15);
-        let sensitivity = Sensitivity::new(&Feature::Fourier, 100, neighbours);
+        let sensitivity = Sensitivity::new(&Wave::Fourier.into(), 100, neighbours);
         match release.mechanism {
             Mechanism::DiscreteLaplace { scale } => {
                 let exact = sensitivity.l1 as f64 / release.epsilon_sums;
@@ -79,11 +79,11 @@ fn the_best_split_starves_neither_part() {
 #[test]
 fn a_spec_from_the_rows_is_refused_and_a_paid_one_is_charged() {
     let params = PrivacyParams { epsilon: 1.0, ..PrivacyParams::default() };
-    let unpaid = waves(&operator(10, Feature::Fourier, None), 5);
+    let unpaid = waves(&operator(10, Wave::Fourier, None), 5);
     assert!(refusal(&unpaid, &params).contains("public data"));
-    let bounds = waves(&operator(10, Feature::Fourier, Some(Source::Bounds)), 5);
+    let bounds = waves(&operator(10, Wave::Fourier, Some(Source::Bounds)), 5);
     assert_eq!(Release::plan(bounds.spec(), &params).unwrap().spec, SpecOrigin::Bounds);
-    let paid = waves(&operator(10, Feature::Fourier, Some(Source::Private { epsilon: 0.25 })), 5);
+    let paid = waves(&operator(10, Wave::Fourier, Some(Source::Private { epsilon: 0.25 })), 5);
     let release = Release::plan(paid.spec(), &params).unwrap();
     assert_eq!(release.spec, SpecOrigin::Paid { epsilon: 0.25 });
     assert!((release.epsilon_sums + release.epsilon_rows - 0.75).abs() < 1e-15);
@@ -97,7 +97,7 @@ fn a_spec_from_the_rows_is_refused_and_a_paid_one_is_charged() {
 
 #[test]
 fn wrong_budgets_and_weighted_rows_are_refused() {
-    let operator = operator(10, Feature::Fourier, None);
+    let operator = operator(10, Wave::Fourier, None);
     let sketch = waves(&operator, 5);
     let cases: [(&str, PrivacyParams); 7] = [
         ("0 is not a positive number", PrivacyParams { epsilon: 0.0, ..public() }),
@@ -129,7 +129,7 @@ fn wrong_budgets_and_weighted_rows_are_refused() {
 
 #[test]
 fn holders_merge_their_releases_and_keep_their_promises() {
-    let operator = operator(20, Feature::OneBit, Some(Source::Bounds));
+    let operator = operator(20, Wave::OneBit, Some(Source::Bounds));
     let sketch = waves(&operator, 400);
     let release = |epsilon, seed| {
         let params = PrivacyParams { epsilon, ..PrivacyParams::default() };
@@ -143,7 +143,7 @@ fn holders_merge_their_releases_and_keep_their_promises() {
     assert_eq!(both.releases().iter().map(|r| r.epsilon).collect::<Vec<_>>(), [1.0, 2.0]);
     let variance = |s: &PrivateSketch| (s.moments().noise_std * s.moments().rows).powi(2);
     assert!((variance(&both) / (variance(&a) + variance(&b)) - 1.0).abs() < 1e-12);
-    let other = super::tests::operator(21, Feature::OneBit, Some(Source::Bounds));
+    let other = super::tests::operator(21, Wave::OneBit, Some(Source::Bounds));
     let stranger =
         privatize(&waves(&other, 5), &PrivacyParams::default(), &mut SeededEntropy::new(3)).unwrap();
     assert!(both.merge(&stranger).unwrap_err().to_string().contains("size (20 / 21)"));
@@ -151,7 +151,7 @@ fn holders_merge_their_releases_and_keep_their_promises() {
 
 #[test]
 fn private_bytes_round_trip_and_are_never_taken_for_plain_ones() {
-    let operator = operator(20, Feature::Fourier, Some(Source::Private { epsilon: 0.1 }));
+    let operator = operator(20, Wave::Fourier, Some(Source::Private { epsilon: 0.1 }));
     let sketch = waves(&operator, 400);
     let params = PrivacyParams { delta: 1e-6, ..PrivacyParams::default() };
     let private = privatize(&sketch, &params, &mut SeededEntropy::new(9)).unwrap();
@@ -168,7 +168,7 @@ fn private_bytes_round_trip_and_are_never_taken_for_plain_ones() {
 
 #[test]
 fn a_noisy_number_of_rows_below_one_counts_as_one() {
-    let operator = operator(5, Feature::Fourier, Some(Source::Bounds));
+    let operator = operator(5, Wave::Fourier, Some(Source::Bounds));
     let empty = Sketch::empty(&operator);
     let params = PrivacyParams { epsilon: 0.01, ..PrivacyParams::default() };
     let rows: Vec<i64> = (0..50)

@@ -17,7 +17,8 @@
 use crate::num::linear::{multiply, transposed_multiply};
 use crate::privacy::sensitivity::{Neighbours, Sensitivity};
 use crate::sketch::Sketch;
-use crate::sketch::operator::{DataBox, SketchOperator, projection_error};
+use crate::sketch::map::moments::{DataBox, projection_error};
+use crate::sketch::operator::SketchOperator;
 
 /// The bounds of the module's table.
 pub(super) fn sensitivity(operator: &SketchOperator, neighbours: Neighbours) -> Sensitivity {
@@ -47,7 +48,7 @@ pub(super) fn sensitivity(operator: &SketchOperator, neighbours: Neighbours) -> 
 fn entry_error(operator: &SketchOperator) -> f64 {
     const GRID: f64 = 1.0 / (1u64 << Sketch::GRID_BITS) as f64;
     let delta = projection_error(operator.spec());
-    operator.spec().feature.parts() as f64 * (2.0 * delta + delta * delta + GRID)
+    operator.spec().map.parts() as f64 * (2.0 * delta + delta * delta + GRID)
 }
 
 /// $V^\top V$.

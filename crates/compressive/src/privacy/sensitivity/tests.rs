@@ -1,18 +1,18 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{columns, sketch_of};
-use crate::{FrequencyLaw, SketchOperator, SketchSpec};
+use crate::{Directions, FrequencyLaw, ImageShape, LandmarkRule, Landmarks, Map, Wave, Waves};
+use crate::{SketchOperator, SketchSpec};
 
-fn features() -> Vec<Feature> {
-    let bent = Feature::Periodic { table: vec![1.0, 0.25, -0.5, 0.0, 0.75] };
-    let steep = Feature::Periodic { table: vec![0.2, 0.9, -1.0, -0.3, -0.9, 0.4, 0.1] };
-    Feature::ALL.into_iter().chain([bent, steep]).collect()
+fn waves() -> Vec<Wave> {
+    let bent = Wave::Periodic { table: vec![1.0, 0.25, -0.5, 0.0, 0.75] };
+    let steep = Wave::Periodic { table: vec![0.2, 0.9, -1.0, -0.3, -0.9, 0.4, 0.1] };
+    Wave::plain().chain([bent, steep]).collect()
 }
 
-fn operator(feature: &Feature, dim: usize, size: usize) -> SketchOperator {
-    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
-    spec.feature = feature.clone();
-    spec.dither = *feature != Feature::Fourier;
+fn operator(wave: &Wave, dim: usize, size: usize) -> SketchOperator {
+    let waves = Waves::usual(wave.clone(), FrequencyLaw::Gaussian);
+    let mut spec = SketchSpec::new(columns(dim), waves, 1.0, size);
     spec.seed = 5;
     spec.build().unwrap()
 }
@@ -53,13 +53,13 @@ fn climb(dim: usize, seed: u64, score: &mut dyn FnMut(&[f64]) -> u128) -> u128 {
 }
 
 /// The largest changes a search finds between neighbours, as parts of the bounds: (L1, root of L2 squared).
-fn found(feature: &Feature, dim: usize, size: usize, neighbours: Neighbours) -> (f64, f64) {
-    found_with(&operator(feature, dim, size), neighbours)
+fn found(wave: &Wave, dim: usize, size: usize, neighbours: Neighbours) -> (f64, f64) {
+    found_with(&operator(wave, dim, size), neighbours)
 }
 
 fn found_with(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
-    let (dim, feature) = (operator.dim(), &operator.spec().feature);
-    let bound = Sensitivity::new(feature, operator.spec().size, neighbours);
+    let (dim, feature) = (operator.dim(), operator.spec().map.feature());
+    let bound = Sensitivity::new(&feature, operator.spec().size, neighbours);
     let change = |x: &[f64]| match neighbours {
         Neighbours::AddRemove => sums(operator, x),
         Neighbours::Replace => {
@@ -78,18 +78,18 @@ fn found_with(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
 
 #[test]
 fn no_search_passes_the_bounds_and_few_frequencies_attain_them() {
-    for feature in features() {
+    for wave in waves() {
         for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
             // With no more frequencies than columns every combination of phases can be had, so the bounds are sharp.
-            let (l1, l2) = found(&feature, 3, 2, neighbours);
+            let (l1, l2) = found(&wave, 3, 2, neighbours);
             // The mirror image of the farthest point is not always on the curve: a sawtooth gets to sqrt(4.5 / 5) of the doubled norm, tables where theirs do.
-            let sharp = match (&feature, neighbours) {
-                (Feature::Sawtooth, Neighbours::Replace) => (0.99, 0.94),
-                (Feature::Periodic { .. }, Neighbours::Replace) => (0.97, 0.7),
+            let sharp = match (&wave, neighbours) {
+                (Wave::Sawtooth, Neighbours::Replace) => (0.99, 0.94),
+                (Wave::Periodic { .. }, Neighbours::Replace) => (0.97, 0.7),
                 _ => (0.99, 0.99),
             };
-            assert!(l1 > sharp.0 && l2 > sharp.1, "{} {neighbours:?}: {l1} {l2}", feature.name());
-            found(&feature, 3, 20, neighbours);
+            assert!(l1 > sharp.0 && l2 > sharp.1, "{} {neighbours:?}: {l1} {l2}", wave.name());
+            found(&wave, 3, 20, neighbours);
         }
     }
 }
@@ -100,10 +100,8 @@ fn kernel_values_keep_their_bounds_and_near_landmarks_attain_them() {
     for (apart, size, sharp) in [(0.01, 4, 0.98), (20.0, 12, 0.0)] {
         let mut stream = Stream::new(9, Purpose::Decode, 0);
         let points = (0..size).map(|_| (0..3).map(|_| f64::from((apart * stream.normal()) as f32)).collect());
-        let law = FrequencyLaw::Landmarks { sampler: crate::LandmarkRule::Box, points: points.collect() };
-        let mut spec = SketchSpec::new(["a", "b", "c"], law, 30.0, size);
-        spec.feature = Feature::Nystrom;
-        let operator = spec.build().unwrap();
+        let map = Map::Landmarks(Landmarks { rule: LandmarkRule::Box, points: points.collect() });
+        let operator = SketchSpec::new(["a", "b", "c"], map, 30.0, size).build().unwrap();
         for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
             let (l1, l2) = found_with(&operator, neighbours);
             assert!(l1 > sharp && l2 > sharp, "{neighbours:?}, {apart}: {l1} {l2}");
@@ -115,7 +113,7 @@ fn kernel_values_keep_their_bounds_and_near_landmarks_attain_them() {
 fn replacing_a_fourier_row_can_change_it_by_nearly_twice_its_norm() {
     // A smaller claim, sqrt(2 m), is in use elsewhere; the search refutes it for every size tried. The values are those that a search over x - x' found before.
     for (dim, size, published) in [(2, 1, 2.0), (2, 4, 1.98), (5, 10, 1.98)] {
-        let (_, l2) = found(&Feature::Fourier, dim, size, Neighbours::Replace);
+        let (_, l2) = found(&Wave::Fourier, dim, size, Neighbours::Replace);
         assert!(2.0 * l2 > published - 0.08, "d {dim} m {size}: {}", 2.0 * l2);
         assert!(2.0 * l2 > 1.5, "d {dim} m {size} does not refute sqrt 2: {}", 2.0 * l2);
     }
@@ -123,8 +121,8 @@ fn replacing_a_fourier_row_can_change_it_by_nearly_twice_its_norm() {
 
 #[test]
 fn one_bit_rows_have_the_bound_exactly_wherever_they_are() {
-    let operator = operator(&Feature::OneBit, 4, 25);
-    let bound = Sensitivity::new(&Feature::OneBit, 25, Neighbours::AddRemove);
+    let operator = operator(&Wave::OneBit, 4, 25);
+    let bound = Sensitivity::new(&Wave::OneBit.into(), 25, Neighbours::AddRemove);
     for i in 0..50 {
         let row: Vec<f64> = (0..4).map(|c| f64::from(i * 7 + c * 13) * 0.37 - 9.0).collect();
         assert_eq!(norms(sums(&operator, &row).into_iter()), (bound.l1, bound.l2_squared));
@@ -136,12 +134,12 @@ fn the_bounds_are_the_published_ones_up_to_the_rounding_of_features() {
     let unit = (1u64 << Sketch::GRID_BITS) as f64;
     let m = 100.0;
     let table = [
-        (Feature::Fourier, 2f64.sqrt() * m, m.sqrt()),
-        (Feature::OneBit, 2.0 * m, (2.0 * m).sqrt()),
-        (Feature::Sawtooth, 1.5 * m, (1.25 * m).sqrt()),
-        (Feature::Cosine, m, m.sqrt()),
+        (Wave::Fourier.into(), 2f64.sqrt() * m, m.sqrt()),
+        (Wave::OneBit.into(), 2.0 * m, (2.0 * m).sqrt()),
+        (Wave::Sawtooth.into(), 1.5 * m, (1.25 * m).sqrt()),
+        (Wave::Cosine.into(), m, m.sqrt()),
         (Feature::Nystrom, m, m.sqrt()),
-        (Feature::Conv { height: 2, width: 2, channels: 1 }, 2f64.sqrt() * m, m.sqrt()),
+        (Feature::Conv(ImageShape { height: 2, width: 2, channels: 1 }), 2f64.sqrt() * m, m.sqrt()),
     ];
     for (feature, l1, l2) in table {
         // Kernel values are not negative.
@@ -158,8 +156,8 @@ fn the_bounds_are_the_published_ones_up_to_the_rounding_of_features() {
 #[test]
 fn subsampled_rows_keep_the_bounds_of_subsampling() {
     let (dim, size) = (4, 12);
-    let operator = operator(&Feature::Fourier, dim, size);
-    let plain = Sensitivity::new(&Feature::Fourier, size, Neighbours::AddRemove);
+    let operator = operator(&Wave::Fourier, dim, size);
+    let plain = Sensitivity::new(&Wave::Fourier.into(), size, Neighbours::AddRemove);
     for kept in [1, 3, 12] {
         let bound = plain.subsampled(kept, size);
         assert_eq!(bound.l1, plain.l1);
@@ -180,16 +178,15 @@ fn subsampled_rows_keep_the_bounds_of_subsampling() {
 
 #[test]
 fn a_person_with_three_rows_counts_three_times() {
-    let one = Sensitivity::new(&Feature::Fourier, 7, Neighbours::AddRemove);
+    let one = Sensitivity::new(&Wave::Fourier.into(), 7, Neighbours::AddRemove);
     let three = one.of_persons(3);
     assert_eq!((three.l1, three.l2_squared), (3 * one.l1, 9 * one.l2_squared));
 }
 
 /// An operator over a box that is not a cube and not about the centre.
 fn quadratic(dim: usize, size: usize, structured: bool, complex: bool) -> SketchOperator {
-    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
-    spec.feature = Feature::Quadratic { complex };
-    spec.structured = structured;
+    let map = Map::Moments(Directions { complex, structured });
+    let mut spec = SketchSpec::new(columns(dim), map, 1.0, size);
     spec.seed = 6;
     let low = (0..dim).map(|c| -1.0 - 0.5 * c as f64).collect();
     let high = (0..dim).map(|c| 2.0 + 0.3 * c as f64).collect();
@@ -258,16 +255,16 @@ fn no_search_passes_the_quadratic_bounds() {
 fn the_directions_make_the_quadratic_bounds_several_times_smaller() {
     let operator = quadratic(30, 300, false, false);
     let known = Sensitivity::of_operator(&operator, Neighbours::AddRemove);
-    let blind = Sensitivity::new(&operator.spec().feature, 300, Neighbours::AddRemove);
+    let blind = Sensitivity::new(&operator.spec().map.feature(), 300, Neighbours::AddRemove);
     let ratio = (blind.l2_squared as f64 / known.l2_squared as f64, blind.l1 as f64 / known.l1 as f64);
     assert!(ratio.0 > 6.0 && ratio.1 > 3.0, "{ratio:?}");
 }
 
 #[test]
 fn an_operator_of_a_periodic_feature_has_the_bounds_of_the_feature() {
-    let operator = operator(&Feature::OneBit, 3, 8);
+    let operator = operator(&Wave::OneBit, 3, 8);
     for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
-        let expected = Sensitivity::new(&Feature::OneBit, 8, neighbours);
+        let expected = Sensitivity::new(&Wave::OneBit.into(), 8, neighbours);
         assert_eq!(Sensitivity::of_operator(&operator, neighbours), expected);
         assert_eq!(Sensitivity::of_spec(operator.spec(), neighbours).unwrap(), expected);
     }

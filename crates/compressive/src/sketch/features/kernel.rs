@@ -17,16 +17,14 @@
 //! | `one-bit` with `one-bit` | 1 | $\tfrac{8}{\pi^2} \sum_{k \text{ odd}, k > 0} k^{-2}\, \kappa^\Delta(k (x - y))$ |
 //! | `sawtooth` with `sawtooth` | 3 | $\tfrac{6}{\pi^2} \sum_{k > 0} k^{-2}\, \kappa^\Delta(k (x - y))$ |
 //!
-//! that is $2 / \text{gain}$ with the gain of [`Feature::surrogate`] where one side is a cosine. In the complex notation of both blocks the one-bit pair's factor is
+//! that is $2 / \text{gain}$ with the gain of [`Wave::surrogate`] where one side is a cosine. In the complex notation of both blocks the one-bit pair's factor is
 //! $1 / (2 Q_1) = \pi / 4$ per frequency, which is $\pi/2$ per entry. For a pair without a cosine the mean is another, narrower kernel: [`KernelPair::expected`].
 //!
 //! What is needed: the same frequencies and dither on both sides, dither (unless both are `fourier`, with both blocks), and no weights. The error of one estimate has a
 //! standard deviation of at most $\langle f, g \rangle^{-1} / \sqrt{m'}$ times a number near 1 (eq. 3.16). Cost: m'.
 
-use std::f64::consts::{PI, TAU};
-
 use crate::error::{Error, Result};
-use crate::sketch::feature::Feature;
+use crate::sketch::map::waves::Wave;
 
 /// How two features make a kernel. See the module's table.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,23 +43,14 @@ const HIGHEST_OF_TABLE: u32 = 255;
 const WEAKEST: f64 = 0.02;
 
 impl KernelPair {
-    /// The pair of two periodic features, in either order.
+    /// The pair of two waves, in either order.
     ///
     /// # Errors
-    /// [`Error::Task`] if one of them is not periodic, or if they have next to nothing in common, as a table that is a quarter turn out of phase with the cosine.
-    pub fn new(a: &Feature, b: &Feature) -> Result<KernelPair> {
-        for feature in [a, b] {
-            if feature.is_quadratic() || feature.is_kernel() {
-                let name = feature.name();
-                let problem = format!(
-                    "`{name}` features are not periodic, and their inner products estimate no shift-invariant kernel; use `fourier`, `cosine`, `one-bit` or `sawtooth`"
-                );
-                return Err(Error::Task { field: "kernel", problem });
-            }
-        }
-        let is_wave = |f: &Feature| matches!(f, Feature::Fourier | Feature::Cosine);
-        let is_table = |f: &Feature| matches!(f, Feature::Periodic { .. });
-        let highest = if is_wave(a) || is_wave(b) {
+    /// [`Error::Task`] if they have next to nothing in common, as a table that is a quarter turn out of phase with the cosine.
+    pub fn new(a: &Wave, b: &Wave) -> Result<KernelPair> {
+        let is_cosine = |f: &Wave| matches!(f, Wave::Fourier | Wave::Cosine);
+        let is_table = |f: &Wave| matches!(f, Wave::Periodic { .. });
+        let highest = if is_cosine(a) || is_cosine(b) {
             1
         } else if is_table(a) || is_table(b) {
             HIGHEST_OF_TABLE
@@ -69,7 +58,7 @@ impl KernelPair {
             HIGHEST
         };
         let product = |k: u32| {
-            let ((a_re, a_im), (b_re, b_im)) = (coefficient(a, k), coefficient(b, k));
+            let ((a_re, a_im), (b_re, b_im)) = (a.coefficient(k), b.coefficient(k));
             let both_signs = if k == 0 { 1.0 } else { 2.0 };
             (k, both_signs * (a_re * b_re + a_im * b_im))
         };
@@ -125,37 +114,6 @@ impl KernelPair {
 ///
 /// # Errors
 /// As for [`KernelPair::new`] and [`KernelPair::estimate`].
-pub fn kernel_estimate(feature_a: &Feature, a: &[f32], feature_b: &Feature, b: &[f32]) -> Result<f64> {
-    KernelPair::new(feature_a, feature_b)?.estimate(a, b)
-}
-
-/// $F_k$ of a periodic feature, real and imaginary part; \[Sch21\] eq. (3.8) and lemma A.8, the latter a quarter turn late.
-fn coefficient(feature: &Feature, k: u32) -> (f64, f64) {
-    let n = f64::from(k);
-    match feature {
-        Feature::Fourier | Feature::Cosine | Feature::Conv { .. } => (if k == 1 { 0.5 } else { 0.0 }, 0.0),
-        Feature::OneBit => match k % 4 {
-            1 => (2.0 / (PI * n), 0.0),
-            3 => (-2.0 / (PI * n), 0.0),
-            _ => (0.0, 0.0),
-        },
-        Feature::Sawtooth if k > 0 => match k % 4 {
-            0 => (0.0, 1.0 / (PI * n)),
-            1 => (1.0 / (PI * n), 0.0),
-            2 => (0.0, -1.0 / (PI * n)),
-            _ => (-1.0 / (PI * n), 0.0),
-        },
-        Feature::Periodic { table } => {
-            let (len, mut re, mut im) = (table.len() as f64, 0.0, 0.0);
-            for (i, v) in table.iter().enumerate() {
-                let (sin, cos) = (TAU * n * i as f64 / len).sin_cos();
-                re += v * cos;
-                im -= v * sin;
-            }
-            let half = PI * n / len;
-            let sinc = if k == 0 { 1.0 } else { half.sin() / half };
-            (re * sinc * sinc / len, im * sinc * sinc / len)
-        }
-        Feature::Sawtooth | Feature::Quadratic { .. } | Feature::Nystrom => (0.0, 0.0),
-    }
+pub fn kernel_estimate(wave_a: &Wave, a: &[f32], wave_b: &Wave, b: &[f32]) -> Result<f64> {
+    KernelPair::new(wave_a, wave_b)?.estimate(a, b)
 }

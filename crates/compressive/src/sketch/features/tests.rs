@@ -4,7 +4,8 @@ use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::spec::Bounds;
 use crate::testing::sketch_of;
-use crate::{Backend, FrequencyLaw, LandmarkRule, Sketch};
+use crate::{Backend, Feature, FrequencyLaw, ImageShape, LandmarkRule, Sketch};
+use crate::{Images, Landmarks, LawOrLandmarks, Map};
 
 const DIM: usize = 3;
 
@@ -13,38 +14,42 @@ fn data(n: usize, seed: u64) -> Vec<f64> {
     (0..n * DIM).map(|_| stream.normal()).collect()
 }
 
-fn spec(feature: Feature, size: usize) -> SketchSpec {
-    let mut spec = SketchSpec::new(["a", "b", "c"], FrequencyLaw::Gaussian, 1.5, size);
-    spec.dither = !feature.is_quadratic() && !feature.is_kernel();
+fn spec(feature: impl Into<Feature>, size: usize) -> SketchSpec {
+    structured_spec(feature.into(), size, false)
+}
+
+fn structured_spec(feature: Feature, size: usize, structured: bool) -> SketchSpec {
+    let dither = matches!(feature, Feature::Wave(_));
+    let points = |y: &[f64]| y.iter().map(|x| f64::from(*x as f32)).collect();
+    let at = match feature {
+        Feature::Nystrom => LawOrLandmarks::Landmarks(Landmarks {
+            rule: LandmarkRule::Uniform,
+            points: data(size, 4).chunks(DIM).map(points).collect(),
+        }),
+        _ => FrequencyLaw::Gaussian.into(),
+    };
+    let map = Map::new(feature, at, dither, structured).unwrap();
+    let mut spec = SketchSpec::new(["a", "b", "c"], map, 1.5, size);
+    spec.bounds = Some(Bounds { low: vec![-2.0; DIM], high: vec![2.0; DIM] });
     spec.seed = 11;
-    if feature.is_quadratic() {
-        spec.bounds = Some(Bounds { low: vec![-2.0; DIM], high: vec![2.0; DIM] });
-    }
-    if feature.is_kernel() {
-        let points =
-            data(size, 4).chunks(DIM).map(|p| p.iter().map(|x| f64::from(*x as f32)).collect()).collect();
-        spec.law = FrequencyLaw::Landmarks { sampler: LandmarkRule::Uniform, points };
-    }
-    spec.feature = feature;
     spec
 }
 
-fn table(shift: f64) -> Feature {
-    Feature::Periodic { table: (0..64).map(|i| (TAU * f64::from(i) / 64.0 + shift).cos().powi(3)).collect() }
+fn table(shift: f64) -> Wave {
+    Wave::Periodic { table: (0..64).map(|i| (TAU * f64::from(i) / 64.0 + shift).cos().powi(3)).collect() }
 }
 
 fn all_features() -> Vec<Feature> {
     let others = [false, true].map(|complex| Feature::Quadratic { complex });
-    Feature::ALL.into_iter().chain(others).chain([table(0.3), Feature::Nystrom]).collect()
+    Wave::plain().chain([table(0.3)]).map(Feature::Wave).chain(others).chain([Feature::Nystrom]).collect()
 }
 
 #[test]
 fn the_features_of_rows_add_up_to_their_sketch_for_every_feature() {
     for feature in all_features() {
         for structured in [false, true] {
-            let mut spec = spec(feature.clone(), 21);
-            spec.structured = structured && !feature.is_kernel();
-            let operator = spec.build().unwrap();
+            let structured = structured && feature != Feature::Nystrom;
+            let operator = structured_spec(feature.clone(), 21, structured).build().unwrap();
             let rows_f64 = data(700, 1);
             let sketch = sketch_of(&operator, &rows_f64);
             let (mut table, mut buffer) = (Vec::new(), Buffer::default());
@@ -65,7 +70,8 @@ fn the_features_of_rows_add_up_to_their_sketch_for_every_feature() {
 
 #[test]
 fn every_row_agrees_with_the_double_precision_features() {
-    for feature in [Feature::Fourier, Feature::Sawtooth, Feature::Nystrom, table(0.0)] {
+    let waves = [Wave::Fourier, Wave::Sawtooth, table(0.0)].map(Feature::Wave);
+    for feature in waves.into_iter().chain([Feature::Nystrom]) {
         let operator = spec(feature.clone(), 30).build().unwrap();
         let (values, mut found) = (data(20, 2), Vec::new());
         rows(&operator, RowsRef::F64(&values), &mut found, &mut Buffer::default()).unwrap();
@@ -83,7 +89,7 @@ fn every_row_agrees_with_the_double_precision_features() {
 
 #[test]
 fn packed_bits_are_the_signs_in_the_order_of_numpy() {
-    let operator = spec(Feature::OneBit, 19).build().unwrap();
+    let operator = spec(Wave::OneBit, 19).build().unwrap();
     let (values, mut buffer) = (data(9, 3), Buffer::default());
     let (mut signs, mut bytes) = (Vec::new(), Vec::new());
     rows(&operator, RowsRef::F64(&values), &mut signs, &mut buffer).unwrap();
@@ -99,14 +105,14 @@ fn packed_bits_are_the_signs_in_the_order_of_numpy() {
     assert!(unpack(&bytes, 3).unwrap_err().to_string().contains("expected 1"));
     let message = packed(&operator, 3, RowsRef::F64(&values), &mut bytes, &mut buffer).unwrap_err();
     assert!(message.to_string().contains("1 or 2, not 3"), "{message}");
-    let fourier = spec(Feature::Fourier, 5).build().unwrap();
+    let fourier = spec(Wave::Fourier, 5).build().unwrap();
     let message = packed(&fourier, 1, RowsRef::F64(&values), &mut bytes, &mut buffer).unwrap_err();
     assert!(message.to_string().contains("`fourier`"), "{message}");
 }
 
 #[test]
 fn bad_rows_are_named() {
-    let operator = spec(Feature::Fourier, 5).build().unwrap();
+    let operator = spec(Wave::Fourier, 5).build().unwrap();
     let mut out = vec![7.0];
     let mut bad =
         |values: &[f64]| rows(&operator, RowsRef::F64(values), &mut out, &mut Buffer::default()).unwrap_err();
@@ -117,42 +123,41 @@ fn bad_rows_are_named() {
 
 #[test]
 fn columns_are_numbered_block_by_block_and_as_many_as_the_sums() {
-    assert_eq!(columns(&spec(Feature::Fourier, 2)), ["cos1", "cos2", "sin1", "sin2"]);
+    assert_eq!(columns(&spec(Wave::Fourier, 2)), ["cos1", "cos2", "sin1", "sin2"]);
     for feature in all_features() {
         let spec = spec(feature, 4);
         assert_eq!(columns(&spec).len(), spec.sketch_len());
-        assert_eq!(block_names(&spec.feature).len(), spec.feature.blocks());
     }
 }
 
 #[test]
 fn factors_are_those_of_the_thesis() {
-    let factor = |a: Feature, b: Feature| KernelPair::new(&a, &b).unwrap().factor();
+    let factor = |a: Wave, b: Wave| KernelPair::new(&a, &b).unwrap().factor();
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12 * b, "{a} {b}");
-    close(factor(Feature::Cosine, Feature::Fourier), 2.0);
-    close(factor(Feature::OneBit, Feature::Cosine), PI / 2.0);
-    close(factor(Feature::Fourier, Feature::OneBit), PI / 2.0);
-    close(factor(Feature::Sawtooth, Feature::Cosine), PI);
-    close(factor(Feature::OneBit, Feature::OneBit), 1.0);
-    close(factor(Feature::Sawtooth, Feature::Sawtooth), 3.0);
-    for feature in Feature::ALL {
-        close(factor(feature.clone(), Feature::Fourier), 2.0 / feature.surrogate().gain);
+    close(factor(Wave::Cosine, Wave::Fourier), 2.0);
+    close(factor(Wave::OneBit, Wave::Cosine), PI / 2.0);
+    close(factor(Wave::Fourier, Wave::OneBit), PI / 2.0);
+    close(factor(Wave::Sawtooth, Wave::Cosine), PI);
+    close(factor(Wave::OneBit, Wave::OneBit), 1.0);
+    close(factor(Wave::Sawtooth, Wave::Sawtooth), 3.0);
+    for feature in Wave::plain() {
+        close(factor(feature.clone(), Wave::Fourier), 2.0 / feature.surrogate().gain);
     }
     // A table of the cosine is the cosine, but for its corners.
     let cosine: Vec<f64> = (0..4096).map(|i| (TAU * f64::from(i) / 4096.0).cos()).collect();
-    assert!((factor(Feature::Periodic { table: cosine }, Feature::Cosine) - 2.0).abs() < 1e-5);
+    assert!((factor(Wave::Periodic { table: cosine }, Wave::Cosine) - 2.0).abs() < 1e-5);
 }
 
 #[test]
 fn the_pair_of_a_cosine_is_unbiased_and_others_are_narrower() {
     let gaussian = |k: u32| (-0.5 * f64::from(k * k)).exp();
-    let pair = |a: &Feature, b: &Feature| KernelPair::new(a, b).unwrap();
-    for other in Feature::ALL.into_iter().chain([table(0.0)]) {
-        let pair = pair(&other, &Feature::Cosine);
+    let pair = |a: &Wave, b: &Wave| KernelPair::new(a, b).unwrap();
+    for other in Wave::plain().chain([table(0.0)]) {
+        let pair = pair(&other, &Wave::Cosine);
         assert!(pair.is_unbiased());
         assert!((pair.expected(gaussian) - gaussian(1)).abs() < 1e-12);
     }
-    let quantized = pair(&Feature::OneBit, &Feature::OneBit);
+    let quantized = pair(&Wave::OneBit, &Wave::OneBit);
     assert!(!quantized.is_unbiased());
     assert!((quantized.expected(|_| 1.0) - 1.0).abs() < 1e-12);
     // 8/pi^2 (e^{-1/2} + e^{-9/2} / 9 + ...), the middle value by hand.
@@ -166,11 +171,11 @@ fn the_distorted_kernel_of_a_fixed_frequency_is_the_correlation_of_the_waves() {
     // With one frequency the kernel is cos(t), and the estimate's mean is the correlation over a uniform dither, here by quadrature.
     let points = 1 << 15;
     for (a, b) in [
-        (Feature::OneBit, Feature::OneBit),
-        (Feature::Sawtooth, Feature::Sawtooth),
-        (Feature::OneBit, Feature::Sawtooth),
+        (Wave::OneBit, Wave::OneBit),
+        (Wave::Sawtooth, Wave::Sawtooth),
+        (Wave::OneBit, Wave::Sawtooth),
         (table(0.4), table(0.4)),
-        (table(0.1), Feature::OneBit),
+        (table(0.1), Wave::OneBit),
     ] {
         let pair = KernelPair::new(&a, &b).unwrap();
         for t in [0.3f64, 1.1, 2.5] {
@@ -189,7 +194,7 @@ fn the_distorted_kernel_of_a_fixed_frequency_is_the_correlation_of_the_waves() {
 fn estimates_from_one_and_from_both_blocks_agree_with_the_gaussian_kernel() {
     let m = 20_000;
     let values = data(2, 6);
-    let features = |feature: &Feature| {
+    let features = |feature: &Wave| {
         let mut out = Vec::new();
         rows(
             &spec(feature.clone(), m).build().unwrap(),
@@ -203,10 +208,10 @@ fn estimates_from_one_and_from_both_blocks_agree_with_the_gaussian_kernel() {
     };
     let square: f64 = (0..DIM).map(|c| (values[c] - values[DIM + c]).powi(2)).sum();
     let kernel = |k: u32| (-f64::from(k * k) * square / (2.0 * 1.5 * 1.5)).exp();
-    let (known, _) = features(&Feature::Fourier);
-    let (_, fourier) = features(&Feature::Fourier);
-    for feature in [Feature::Fourier, Feature::OneBit, Feature::Sawtooth] {
-        let pair = KernelPair::new(&feature, &Feature::Fourier).unwrap();
+    let (known, _) = features(&Wave::Fourier);
+    let (_, fourier) = features(&Wave::Fourier);
+    for feature in [Wave::Fourier, Wave::OneBit, Wave::Sawtooth] {
+        let pair = KernelPair::new(&feature, &Wave::Fourier).unwrap();
         let (x, y) = features(&feature);
         assert_eq!(known.len(), 2 * m);
         for len in [m, 2 * m] {
@@ -222,20 +227,18 @@ fn estimates_from_one_and_from_both_blocks_agree_with_the_gaussian_kernel() {
 }
 
 #[test]
-fn features_without_a_kernel_and_rows_of_different_lengths_are_refused() {
-    let refuse = |a: &Feature, b: &Feature| KernelPair::new(a, b).unwrap_err().to_string();
-    assert!(refuse(&Feature::Nystrom, &Feature::Cosine).contains("`nystrom`"));
-    assert!(refuse(&Feature::Cosine, &Feature::Quadratic { complex: false }).contains("`quadratic`"));
-    assert!(refuse(&table(PI / 2.0), &Feature::Cosine).contains("in phase"));
-    assert!(refuse(&table(PI), &Feature::Cosine).contains("correlation of -"));
-    let shape = kernel_estimate(&Feature::Fourier, &[1.0; 4], &Feature::OneBit, &[1.0; 2]).unwrap_err();
+fn waves_out_of_phase_and_rows_of_different_lengths_are_refused() {
+    let refuse = |a: &Wave, b: &Wave| KernelPair::new(a, b).unwrap_err().to_string();
+    assert!(refuse(&table(PI / 2.0), &Wave::Cosine).contains("in phase"));
+    assert!(refuse(&table(PI), &Wave::Cosine).contains("correlation of -"));
+    let shape = kernel_estimate(&Wave::Fourier, &[1.0; 4], &Wave::OneBit, &[1.0; 2]).unwrap_err();
     assert!(shape.to_string().contains("got 2, expected 4"), "{shape}");
-    assert!(kernel_estimate(&Feature::Fourier, &[], &Feature::OneBit, &[]).is_err());
+    assert!(kernel_estimate(&Wave::Fourier, &[], &Wave::OneBit, &[]).is_err());
 }
 
 #[test]
 fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
-    let operator = spec(Feature::OneBit, 37).build().unwrap();
+    let operator = spec(Wave::OneBit, 37).build().unwrap();
     let values = data(50, 8);
     let (mut bits, mut counted) = (Vec::new(), Sketch::empty(&operator));
     for part in [&values[..12 * DIM], &values[12 * DIM..]] {
@@ -246,20 +249,20 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
     assert_eq!(counted.to_bytes(), direct.to_bytes());
     // What does not fit changes nothing.
     assert!(add_packed(&operator, &bits[1..], &mut counted).is_err());
-    let other = spec(Feature::OneBit, 36).build().unwrap();
+    let other = spec(Wave::OneBit, 36).build().unwrap();
     packed(&other, 2, RowsRef::F64(&values[..DIM]), &mut bits, &mut Buffer::default()).unwrap();
     let refused = add_packed(&other, &bits, &mut counted).unwrap_err();
     assert!(matches!(refused.cause(), Error::Incompatible { .. }));
-    let fourier = spec(Feature::Fourier, 37).build().unwrap();
+    let fourier = spec(Wave::Fourier, 37).build().unwrap();
     assert!(add_packed(&fourier, &bits, &mut counted).unwrap_err().to_string().contains("one-bit"));
     assert_eq!(counted.to_bytes(), direct.to_bytes());
 }
 
 #[test]
 fn the_features_of_images_add_up_to_their_sketch() {
-    let mut spec = SketchSpec::new((0..64).map(|c| format!("p{c}")), FrequencyLaw::Gaussian, 1.5, 21);
-    spec.feature = Feature::Conv { height: 8, width: 8, channels: 1 };
-    let operator = spec.build().unwrap();
+    let shape = ImageShape { height: 8, width: 8, channels: 1 };
+    let map = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false });
+    let operator = SketchSpec::new((0..64).map(|c| format!("p{c}")), map, 1.5, 21).build().unwrap();
     let images = &data(2200, 12)[..100 * 64];
     let sketch = sketch_of(&operator, images);
     let mut grid = Vec::new();

@@ -1,7 +1,7 @@
 use super::*;
-use crate::FrequencyLaw;
 use crate::sketch::spec::Transform;
 use crate::testing::{columns, sketch_of, weighted_sketch_of};
+use crate::{Feature, FrequencyLaw, ImageShape};
 
 fn rows(n: usize, dim: usize, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::PilotMixture, 3);
@@ -10,21 +10,19 @@ fn rows(n: usize, dim: usize, seed: u64) -> Vec<f64> {
 
 fn features() -> Vec<Feature> {
     let table = (0..64).map(|i| (TAU * f64::from(i) / 64.0).cos().powi(3)).collect();
-    Feature::ALL.into_iter().chain([Feature::Periodic { table }]).collect()
+    Wave::plain().chain([Wave::Periodic { table }]).map(Feature::Wave).collect()
 }
 
 /// All features that rows of `dim` values can have; images have no structured frequencies.
-fn cases(dim: u32, structured: bool) -> impl Iterator<Item = Feature> {
-    let image = Feature::Conv { height: 1, width: dim, channels: 1 };
+fn cases(dim: usize, structured: bool) -> impl Iterator<Item = Feature> {
+    let image = Feature::Conv(ImageShape { height: 1, width: dim, channels: 1 });
     features().into_iter().chain((!structured).then_some(image))
 }
 
-fn operator(feature: Feature, dim: usize, size: usize, structured: bool) -> SketchOperator {
-    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::AdaptedRadius, 1.0, size);
-    spec.dither = true;
+fn operator(feature: impl Into<Feature>, dim: usize, size: usize, structured: bool) -> SketchOperator {
+    let map = Map::new(feature.into(), FrequencyLaw::AdaptedRadius.into(), true, structured).unwrap();
+    let mut spec = SketchSpec::new(columns(dim), map, 1.0, size);
     spec.seed = 5;
-    spec.feature = feature;
-    spec.structured = structured;
     spec.build().unwrap()
 }
 
@@ -89,7 +87,7 @@ fn a_whole_weight_is_that_many_copies_to_the_byte() {
 
 #[test]
 fn broken_weights_give_the_weighted_mean() {
-    let op = operator(Feature::Fourier, 2, 20, false);
+    let op = operator(Wave::Fourier, 2, 20, false);
     let data = rows(3, 2, 4);
     let found = weighted_sketch_of(&op, RowsRef::F64(&data), Some(&[0.3, 1.25, 2.2])).moments().unwrap().mean;
     let mut f = vec![0.0; op.sketch_len()];
@@ -138,8 +136,8 @@ fn whitening_is_applied_after_centre_and_spread() {
 
 #[test]
 fn structured_frequencies_have_the_laws_radius_on_average() {
-    let dense = operator(Feature::Fourier, 20, 4000, false).radii();
-    let structured = operator(Feature::Fourier, 20, 4000, true).radii();
+    let dense = operator(Wave::Fourier, 20, 4000, false).radii();
+    let structured = operator(Wave::Fourier, 20, 4000, true).radii();
     let mean_square = |r: &[f64]| r.iter().map(|x| x * x).sum::<f64>() / r.len() as f64;
     // The mean square of the adapted radius is 2.304, its standard error at 4000 draws about 0.036.
     assert!((mean_square(&dense) - 2.304).abs() < 0.18);
@@ -148,7 +146,7 @@ fn structured_frequencies_have_the_laws_radius_on_average() {
 
 #[test]
 fn the_vector_jacobian_product_agrees_with_central_differences() {
-    let op = operator(Feature::Fourier, 4, 30, false);
+    let op = operator(Wave::Fourier, 4, 30, false);
     let (u, v) = (rows(1, 4, 6), rows(60, 1, 7));
     let value = |u: &[f64]| {
         let mut f = vec![0.0; 60];
@@ -168,7 +166,7 @@ fn the_vector_jacobian_product_agrees_with_central_differences() {
 
 #[test]
 fn a_bad_value_is_named_and_nothing_is_summed() {
-    let op = operator(Feature::Fourier, 2, 10, false);
+    let op = operator(Wave::Fourier, 2, 10, false);
     let mut sketch = Sketch::empty(&op);
     let mut scratch = Scratch::default();
     let mut add = |rows: &[f64], weights: Option<&[f64]>| {
@@ -208,7 +206,7 @@ fn a_mixture_law_of_vanishing_width_is_refused() {
 
 #[test]
 fn a_smaller_sketch_is_a_prefix_of_a_larger_one() {
-    let (small, large) = (operator(Feature::Cosine, 3, 10, false), operator(Feature::Cosine, 3, 25, false));
+    let (small, large) = (operator(Wave::Cosine, 3, 10, false), operator(Wave::Cosine, 3, 25, false));
     let data = rows(50, 3, 8);
     let (a, b) = (sketch_of(&small, &data), sketch_of(&large, &data));
     assert_eq!(a.sums(), &b.sums()[..10]);

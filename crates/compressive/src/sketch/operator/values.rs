@@ -49,7 +49,7 @@ impl SketchOperator {
         let Scratch { working, extended, folded, kernel, .. } = scratch;
         let working = self.kernel_input(working, extended);
         let (backend, p) = (self.backend, &self.projection);
-        if self.spec.feature.parts() == 2 {
+        if self.spec.map.parts() == 2 {
             return folded.quantize(backend, p, working, out, kernel);
         }
         quantize(backend, p, self.wave(), working, out, kernel);

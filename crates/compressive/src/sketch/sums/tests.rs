@@ -2,12 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::sketch_of;
-use crate::{Feature, FrequencyLaw};
+use crate::{FrequencyLaw, Wave, Waves};
 
-fn operator(feature: Feature) -> SketchOperator {
-    let mut spec = SketchSpec::new(["a", "b"], FrequencyLaw::Gaussian, 1.0, 12);
-    spec.feature = feature;
-    spec.build().unwrap()
+fn operator(wave: Wave) -> SketchOperator {
+    SketchSpec::new(["a", "b"], Waves::new(wave, FrequencyLaw::Gaussian), 1.0, 12).build().unwrap()
 }
 
 fn sketch(op: &SketchOperator, rows: &[(f64, f64)]) -> Sketch {
@@ -28,8 +26,8 @@ fn table() -> impl Strategy<Value = Vec<(f64, f64)>> {
 proptest! {
     #[test]
     fn merge_is_exact_associative_commutative_with_identity_and_inverse(a in table(), b in table(), c in table()) {
-        for feature in Feature::ALL {
-            let op = operator(feature);
+        for wave in Wave::plain() {
+            let op = operator(wave);
             let (sa, sb, sc) = (sketch(&op, &a), sketch(&op, &b), sketch(&op, &c));
             let all: Vec<_> = a.iter().chain(&b).chain(&c).copied().collect();
             prop_assert_eq!(merged(&merged(&sa, &sb), &sc), sketch(&op, &all));
@@ -45,7 +43,7 @@ proptest! {
 
 #[test]
 fn another_spec_is_refused_and_the_difference_named() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let mut other = op.spec().clone();
     other.seed = 3;
     let mut a = Sketch::empty(&op);
@@ -57,7 +55,7 @@ fn another_spec_is_refused_and_the_difference_named() {
 
 #[test]
 fn subtracting_what_is_not_a_part_is_refused_and_changes_nothing() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let mut small = sketch(&op, &[(1.0, 2.0)]);
     let large = sketch(&op, &[(0.0, 0.5), (3.0, 4.0)]);
     assert_eq!(small.subtract(&large), Err(Error::NotAPart { ours: 1, theirs: 2 }));
@@ -68,7 +66,7 @@ fn subtracting_what_is_not_a_part_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_full_sketch_refuses_more_rows() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     let mut nearly = Sketch::empty(&op);
     nearly.add_rows(Sketch::MAX_ROWS, (Sketch::MAX_ROWS as i64) << 24).unwrap();
     assert_eq!(nearly.merge(&sketch(&op, &[(0.0, 0.0)])), Err(Error::Full));
@@ -76,6 +74,6 @@ fn a_full_sketch_refuses_more_rows() {
 
 #[test]
 fn the_mean_of_nothing_is_an_error() {
-    let op = operator(Feature::Fourier);
+    let op = operator(Wave::Fourier);
     assert!(matches!(Sketch::empty(&op).moments(), Err(Error::TooFewRows { rows: 0, .. })));
 }

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::model::DecodeInfo;
 use crate::num::linear::{dot, multiply, transposed_multiply};
 use crate::sketch::Moments;
+use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
 
 pub use factorised::{FactorisedParams, factorised};
@@ -172,8 +173,8 @@ fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     let fail = |field, problem: String| Err(Error::Task { field, problem });
     let advise = |field, problem: String, remedy| Err(Error::Task { field, problem }.advise(remedy));
     let (spec, dim) = (operator.spec(), operator.dim());
-    if !spec.feature.is_quadratic() {
-        let name = spec.feature.name();
+    if !matches!(spec.map, Map::Moments(_)) {
+        let name = spec.map.name();
         return advise(
             "task",
             format!(

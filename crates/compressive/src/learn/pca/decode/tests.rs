@@ -1,13 +1,12 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::columns;
-use crate::{Bounds, Feature, FrequencyLaw, SketchSpec};
+use crate::{Bounds, Directions, SketchSpec};
 
 /// An operator over a cube.
 fn operator(dim: usize, size: usize, structured: bool, complex: bool, seed: u64) -> SketchOperator {
-    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
-    spec.feature = Feature::Quadratic { complex };
-    spec.structured = structured;
+    let map = Map::Moments(Directions { complex, structured });
+    let mut spec = SketchSpec::new(columns(dim), map, 1.0, size);
     spec.seed = seed;
     spec.bounds = Some(Bounds { low: vec![-20.0; dim], high: vec![20.0; dim] });
     spec.build().unwrap()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Feature;
+use crate::Wave;
 use crate::design::{Look, Request, Task, design};
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{columns, sketch_of};
@@ -15,9 +15,9 @@ fn clusters(k: usize, dim: usize, n: usize, draw: u64) -> (Vec<f64>, Vec<f64>) {
     (rows, centres)
 }
 
-fn target(rows: &[f64], dim: usize, k: usize, factor: usize, feature: Feature) -> (Target, crate::Transform) {
+fn target(rows: &[f64], dim: usize, k: usize, factor: usize, wave: Wave) -> (Target, crate::Transform) {
     let columns = columns(dim);
-    let params = Request::new(Task::Kmeans, k).size(factor * k * dim).feature(feature);
+    let params = Request::new(Task::Kmeans, k).size(factor * k * dim).feature(wave);
     let spec = design(Look::Sample { rows, columns: &columns }, &params).unwrap().spec;
     let transform = spec.transform.clone();
     let operator = spec.build().unwrap();
@@ -49,7 +49,7 @@ fn clusters_are_found_from_sketches_of_two_to_five_numbers_per_parameter() {
     for draw in 0..3 {
         let (rows, centres) = clusters(6, 4, 20_000, draw);
         for factor in [2, 5] {
-            let (target, transform) = target(&rows, 4, 6, factor, Feature::Fourier);
+            let (target, transform) = target(&rows, 4, 6, factor, Wave::Fourier);
             let found = auto(&target, &AutoParams { k: 6, ..AutoParams::default() }).unwrap();
             // A mean of 3300 rows has a deviation of 0.035 in four columns; a sketch of 2kd frequencies adds to that.
             let worst = worst_centre(&found, &transform, &centres);
@@ -67,7 +67,7 @@ fn clusters_are_found_from_sketches_of_two_to_five_numbers_per_parameter() {
 #[test]
 fn quantized_sketches_decode_with_the_same_call() {
     let (rows, centres) = clusters(5, 3, 20_000, 9);
-    for feature in [Feature::OneBit, Feature::Sawtooth, Feature::Cosine] {
+    for feature in [Wave::OneBit, Wave::Sawtooth, Wave::Cosine] {
         let (target, transform) = target(&rows, 3, 5, 10, feature.clone());
         let found = auto(&target, &AutoParams { k: 5, ..AutoParams::default() }).unwrap();
         let worst = worst_centre(&found, &transform, &centres);
@@ -78,7 +78,7 @@ fn quantized_sketches_decode_with_the_same_call() {
 #[test]
 fn the_result_does_not_depend_on_the_number_of_threads() {
     let (rows, _) = clusters(4, 3, 5_000, 4);
-    let (target, _) = target(&rows, 3, 4, 4, Feature::Fourier);
+    let (target, _) = target(&rows, 3, 4, 4, Wave::Fourier);
     let run = |threads| {
         auto(
             &target,
@@ -94,7 +94,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 #[test]
 fn impossible_numbers_of_components_say_why() {
     let (rows, _) = clusters(2, 2, 50, 5);
-    let (target, _) = target(&rows, 2, 2, 3, Feature::Fourier);
+    let (target, _) = target(&rows, 2, 2, 3, Wave::Fourier);
     let message = |k| auto(&target, &AutoParams { k, ..AutoParams::default() }).unwrap_err().to_string();
     assert!(message(0).contains("1 or more"));
     assert!(message(51).contains("50 rows"));

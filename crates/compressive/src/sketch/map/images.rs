@@ -12,8 +12,46 @@
 //! Steps 2 to 4 are single precision, one rounding an operation, in the order of the code: the same bits on every platform. Cost of a row: 25 c h w [`FILTERS`] multiply-adds
 //! (pixels of value zero cost nothing), then m D.
 
-use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::fail;
+use crate::error::Result;
 use crate::num::random::{Purpose, Stream};
+use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::spec::SketchSpec;
+
+/// Why nothing but a classifier is learned from images.
+pub(crate) const ONLY_CLASSIFIES: &str = "a sketch of the feature `conv` tells classes of images apart and nothing else: its entries are no waves of the columns";
+
+/// Cosines and sines of phases of the activations of images.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Images {
+    /// Shape of an image, whose values are the columns in the order row, column, channel.
+    pub shape: ImageShape,
+    /// Law of the frequencies, an isotropic one.
+    pub law: FrequencyLaw,
+    /// Adds an independent uniform phase to each frequency.
+    pub dither: bool,
+}
+
+impl Images {
+    /// Images have as many values as there are columns, and their frequencies are drawn one by one.
+    pub(super) fn validate(&self, spec: &SketchSpec) -> Result<()> {
+        self.shape.validate(spec.dim())?;
+        if spec.transform.whiten.is_some() {
+            return fail(
+                "transform",
+                "whitened columns are no pixels; the feature `conv` goes without whitening".into(),
+            );
+        }
+        if !self.law.is_isotropic() {
+            let problem =
+                format!("the feature `conv` does not go with the law `{}`; use gaussian", self.law.name());
+            return fail("law", problem);
+        }
+        Ok(())
+    }
+}
 
 /// Number of filters.
 pub const FILTERS: usize = 32;
@@ -23,7 +61,8 @@ const REACH: usize = 5;
 const CELLS: usize = 7;
 
 /// Height, width and channels of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ImageShape {
     /// Rows of pixels.
     pub height: usize,
@@ -44,7 +83,7 @@ impl ImageShape {
         let problem = format!(
             "an image of {height} x {width} pixels and {channels} channels has another number of values than there are columns ({dim})"
         );
-        Err(Error::Spec { field: "feature", problem })
+        fail("feature", problem)
     }
 
     /// Number D of activations: cells times filters.

@@ -2,15 +2,14 @@ use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::RowsRef;
 use crate::testing::{columns, sketch_of, weighted_sketch_of};
-use crate::{Feature, Source};
+use crate::{Map, Source};
 
 const UNIT: i64 = 1 << Sketch::GRID_BITS;
 
 /// A spec over a box that is neither centred nor a cube; `whiten` mixes the columns.
 fn spec(dim: usize, size: usize, structured: bool, complex: bool, whiten: bool) -> SketchSpec {
-    let mut spec = SketchSpec::new(columns(dim), FrequencyLaw::Gaussian, 1.0, size);
-    spec.feature = Feature::Quadratic { complex };
-    spec.structured = structured;
+    let map = Map::Moments(Directions { complex, structured });
+    let mut spec = SketchSpec::new(columns(dim), map, 1.0, size);
     spec.seed = 9;
     spec.transform.centre = (0..dim).map(|c| 0.3 * c as f64).collect();
     spec.transform.spread = (0..dim).map(|c| 1.0 + 0.2 * c as f64).collect();
@@ -143,12 +142,10 @@ fn a_box_that_is_a_point_is_sketched_as_zeros() {
 }
 
 #[test]
-fn a_spec_without_box_or_with_another_law_or_with_dither_is_refused() {
+fn a_spec_without_box_or_with_one_too_wide_is_refused() {
     type Spoil = fn(&mut SketchSpec);
-    let cases: [(&str, Spoil); 4] = [
+    let cases: [(&str, Spoil); 2] = [
         ("`bounds`: the feature `quadratic` clips rows", |s| s.bounds = None),
-        ("not `adapted-radius`", |s| s.law = FrequencyLaw::AdaptedRadius),
-        ("no phase to dither", |s| s.dither = true),
         ("narrower box", |s| s.bounds.as_mut().unwrap().high[1] = 1e300),
     ];
     for (words, spoil) in cases {

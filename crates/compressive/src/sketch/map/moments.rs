@@ -1,4 +1,4 @@
-//! The quadratic feature: projections of clipped rows, scaled so that none leaves $[-1, 1]$.
+//! Random moments: squares of projections and projections of clipped rows, scaled so that none leaves $[-1, 1]$.
 //!
 //! Rows are clipped to the spec's box column by column, in the user's units; $u$ are their working coordinates. With $w_j \sim N(0, I/\sigma^2)$ the kernel sums $t_j^2$ and
 //! $t_j$ of
@@ -15,17 +15,26 @@
 
 use compressive_kernels::{Backend, Projection, Scratch, Wave};
 
-use crate::error::{Error, Result};
+use super::{GAUSSIAN, fail};
+use crate::error::Result;
 use crate::sketch::Sketch;
-use crate::sketch::frequency::{FrequencyLaw, Sampler};
+use crate::sketch::frequency::Sampler;
 use crate::sketch::operator::{
     SketchOperator, WORKING_LIMIT, for_each_structured_row, structured_frequencies, structured_signs,
 };
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-/// Checks what a spec with this feature needs besides the rest.
-pub(crate) fn check(spec: &SketchSpec) -> Result<()> {
-    let fail = |field, problem: String| Err(Error::Spec { field, problem });
+/// Gaussian directions whose squared projections are summed in the first block, and the projections in the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directions {
+    /// Complex directions: the first block holds $|\omega^H u|^2$, the second the real part's projection.
+    pub complex: bool,
+    /// Products of Hadamard and sign matrices instead of independent draws: faster for many columns.
+    pub structured: bool,
+}
+
+/// Checks the box, which rows are clipped to.
+pub(super) fn validate(spec: &SketchSpec) -> Result<()> {
     let Some(bounds) = &spec.bounds else {
         return fail(
             "bounds",
@@ -34,16 +43,6 @@ pub(crate) fn check(spec: &SketchSpec) -> Result<()> {
                 .into(),
         );
     };
-    if spec.law != FrequencyLaw::Gaussian {
-        let name = spec.law.name();
-        return fail(
-            "law",
-            format!("the feature `quadratic` takes directions of the law `gaussian`, not `{name}`"),
-        );
-    }
-    if spec.dither {
-        return fail("dither", "the feature `quadratic` has no phase to dither; set it to false".into());
-    }
     let reach = DataBox::of(&spec.transform, bounds).norms_max();
     match reach.iter().position(|u| !(*u <= WORKING_LIMIT)) {
         Some(c) => fail(
@@ -116,7 +115,7 @@ impl<'a> DataBox<'a> {
 }
 
 /// Clips rows to the box.
-pub(super) fn clip(bounds: &Bounds, rows: &mut [f64]) {
+pub(crate) fn clip(bounds: &Bounds, rows: &mut [f64]) {
     for row in rows.chunks_exact_mut(bounds.low.len()) {
         for ((x, low), high) in row.iter_mut().zip(&bounds.low).zip(&bounds.high) {
             *x = x.max(*low).min(*high);
@@ -125,10 +124,10 @@ pub(super) fn clip(bounds: &Bounds, rows: &mut [f64]) {
 }
 
 /// The scaled directions in the kernel's layout; phases there are in half turns, so that one is the unit of $t_j$.
-pub(super) fn projection(spec: &SketchSpec) -> Projection {
+pub(crate) fn projection(spec: &SketchSpec) -> Projection {
     let start = vec![0.0; spec.projections()];
     let scaled = scaled(spec);
-    if spec.structured {
+    if spec.map.structured() {
         Projection::structured(spec.dim(), &structured_signs(spec), &scaled, &start)
     } else {
         Projection::dense(spec.dim(), &scaled, &start)
@@ -136,9 +135,9 @@ pub(super) fn projection(spec: &SketchSpec) -> Projection {
 }
 
 /// The rows $v_j$ as the kernel uses them: the real parts, then the imaginary parts of complex ones.
-pub(super) fn directions(spec: &SketchSpec) -> Vec<f64> {
+pub(crate) fn directions(spec: &SketchSpec) -> Vec<f64> {
     let scaled = scaled(spec);
-    if spec.structured {
+    if spec.map.structured() {
         return structured_frequencies(spec, &scaled, 2.0);
     }
     scaled.iter().map(|&w| 2.0 * f64::from(w)).collect()
@@ -168,7 +167,7 @@ struct Reach {
 fn drawn(spec: &SketchSpec) -> (Vec<f64>, Vec<Reach>) {
     let Some(bounds) = &spec.bounds else { unreachable!("validated") };
     let data_box = DataBox::of(&spec.transform, bounds);
-    if spec.structured { structured(spec, &data_box) } else { dense(spec, &data_box) }
+    if spec.map.structured() { structured(spec, &data_box) } else { dense(spec, &data_box) }
 }
 
 /// $R_j$ of every real direction; the two parts of a complex one share theirs.
@@ -193,7 +192,7 @@ const SLACK: f64 = 1.0 / 4_194_304.0;
 /// Independent directions $w_j$, row by row, and the reach of each with its slack.
 fn dense(spec: &SketchSpec, data_box: &DataBox<'_>) -> (Vec<f64>, Vec<Reach>) {
     let dim = spec.dim();
-    let sampler = Sampler::new(&spec.law, spec.scale, spec.seed, dim);
+    let sampler = Sampler::new(&GAUSSIAN, spec.scale, spec.seed, dim);
     let most = data_box.norms_max();
     let mut drawn = vec![0.0; spec.projections() * dim];
     let mut own = Vec::with_capacity(spec.projections());
@@ -208,7 +207,7 @@ fn dense(spec: &SketchSpec, data_box: &DataBox<'_>) -> (Vec<f64>, Vec<Reach>) {
 /// Gains $g_j$ of structured directions, and the reach of each with its slack.
 fn structured(spec: &SketchSpec, data_box: &DataBox<'_>) -> (Vec<f64>, Vec<Reach>) {
     let (dim, padded) = (spec.dim(), Projection::padded_dim(spec.dim()));
-    let sampler = Sampler::new(&spec.law, spec.scale, spec.seed, dim);
+    let sampler = Sampler::new(&GAUSSIAN, spec.scale, spec.seed, dim);
     let row_norm = padded as f64 * (dim as f64).sqrt();
     let gains: Vec<f64> = (0..spec.projections()).map(|j| sampler.structured_radius(j) / row_norm).collect();
     let most = data_box.norms_max().iter().map(|u| u * u).sum::<f64>().sqrt();
@@ -230,7 +229,7 @@ fn structured(spec: &SketchSpec, data_box: &DataBox<'_>) -> (Vec<f64>, Vec<Reach
 }
 
 /// $t_j^2$ (of complex directions the sum of two squares), then $t_j$.
-pub(super) fn features(operator: &SketchOperator, u: &[f64], out: &mut [f64]) {
+pub(crate) fn features(operator: &SketchOperator, u: &[f64], out: &mut [f64]) {
     let (m, dim) = (operator.spec().size, operator.dim());
     out.fill(0.0);
     for (j, v) in operator.frequencies().chunks_exact(dim).enumerate() {
@@ -243,7 +242,7 @@ pub(super) fn features(operator: &SketchOperator, u: &[f64], out: &mut [f64]) {
 }
 
 /// Gradient of $\langle v, \text{features}(u) \rangle$.
-pub(super) fn features_vjp(operator: &SketchOperator, u: &[f64], v: &[f64], gradient: &mut [f64]) {
+pub(crate) fn features_vjp(operator: &SketchOperator, u: &[f64], v: &[f64], gradient: &mut [f64]) {
     let (m, dim) = (operator.spec().size, operator.dim());
     gradient.fill(0.0);
     for (j, w) in operator.frequencies().chunks_exact(dim).enumerate() {
@@ -257,7 +256,7 @@ pub(super) fn features_vjp(operator: &SketchOperator, u: &[f64], v: &[f64], grad
 
 /// Sums of complex directions: the kernel sees 2m real ones, whose squares are added in pairs.
 #[derive(Default)]
-pub(super) struct Folded {
+pub(crate) struct Folded {
     sums: Vec<i64>,
     features: Vec<i32>,
 }
@@ -267,7 +266,7 @@ const ROWS_TOGETHER: usize = 64;
 
 impl Folded {
     /// The features of each row, row-major: sums of two rounded squares, then the real parts' projections.
-    pub(super) fn quantize(
+    pub(crate) fn quantize(
         &mut self,
         backend: Backend,
         p: &Projection,
@@ -287,7 +286,7 @@ impl Folded {
     }
 
     /// Adds rows to `sums`; a weight multiplies the sum of the two rounded squares, so that a row adds at most its weight.
-    pub(super) fn accumulate(
+    pub(crate) fn accumulate(
         &mut self,
         backend: Backend,
         p: &Projection,
