@@ -24,9 +24,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ._api import PILOT_ROWS
 from ._api import design as _design
-from ._native import CompressiveError, Sketch, SketchSpec
+from ._native import PILOT_ROWS, CompressiveError, Sketch, SketchSpec
 from ._parts import merge_parts, needed_columns, sketch_part, whole
 
 if TYPE_CHECKING:

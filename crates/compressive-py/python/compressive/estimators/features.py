@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-
 class RandomPeriodicFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Random periodic features, whose inner products estimate a Gaussian kernel.
 
