@@ -176,16 +176,20 @@ fn law_scale(
     Ok(if params.feature == Feature::Nystrom { kernel_width(dim) * width } else { factor * width })
 }
 
-/// An estimated width of the clusters, or [`least_width`] if that is more.
+/// An estimated width of the clusters, or [`least_width`] where that is far more.
 fn held(params: &Settled, dim: usize, estimated: f64, reasons: &mut Vec<Reason>) -> f64 {
     let searched = matches!(params.task, Task::Kmeans | Task::Kmedians | Task::Gmm | Task::Stable);
     let least = least_width(params.k, dim);
-    if !searched || estimated >= least {
+    if !searched || estimated >= TOO_FINE * least {
         return estimated;
     }
     reasons.push(Reason::WidthHeld { estimated, held: least });
     least
 }
+
+/// Part of [`least_width`] below which an estimate is not used: above it searches still succeed, and waves as fine as
+/// the clusters see more of their shapes.
+const TOO_FINE: f64 = 0.5;
 
 /// The least width of clusters, in spreads of the columns, that a scale is made for: $\min(1,\, 2 k^{-1/d}) / 10$.
 ///
