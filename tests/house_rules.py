@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 
-FILE_LIMIT, FUNCTION_LIMIT, COMMENT_LIMIT = 600, 80, 400
+FILE_LIMIT, FUNCTION_LIMIT, COMMENT_LIMIT = 600, 80, 110
+# Tables, formulas and code in comments may be longer than prose.
+UNBROKEN = re.compile(r"[|$`{]")
 UNFINISHED = re.compile(r"\b(?:todo|unimplemented|dbg)!|FIX" + r"ME|XX" + r"X")
 
 CORE = "crates/compressive/src/"
@@ -75,7 +77,7 @@ def complaints():
             if UNFINISHED.search(line):
                 yield f"{name}:{i + 1}: unfinished: {line.strip()}"
             code = line.split("//")[0]
-            if name.endswith(".rs") and code.strip() == "" and len(line) > COMMENT_LIMIT:
+            if name.endswith(".rs") and code.strip() == "" and len(line) > COMMENT_LIMIT and not UNBROKEN.search(line):
                 yield f"{name}:{i + 1}: a comment line of {len(line)} characters, the limit is {COMMENT_LIMIT}"
             if name.endswith(".rs") and "compressive-kernels" not in name and re.search(r"\bunsafe\b(?!_code|-inline)", code):
                 yield f"{name}:{i + 1}: unsafe belongs in compressive-kernels"

@@ -1,7 +1,8 @@
-//! Rows from memory or from a file into a sketch: the measured side of `benches/throughput.py`, which runs it beside numpy.
+//! Rows from memory or from a file into a sketch: the measured side of `benches/throughput.py`, which runs it
+//! beside numpy.
 //!
-//! `cargo bench -p compressive-cli --bench throughput -- --rows 1000000 --dim 10 --size 1000 [--feature one-bit] [--structured]
-//! [--threads 2] [--repeat 5] [--file x.npy]` prints one JSON line with the best time. Without `--file` the rows are made in memory.
+//! `cargo bench -p compressive-cli --bench throughput -- --rows 1000000 --dim 10 --size 1000 [--feature one-bit] [--structured] [--threads 2] [--repeat 5] [--file x.npy]`
+//! prints one JSON line with the best time. Without `--file` the rows are made in memory.
 
 use std::collections::HashMap;
 use std::time::Instant;

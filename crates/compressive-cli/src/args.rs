@@ -36,7 +36,8 @@ pub use push::{EveryArg, PushArgs};
 pub use query::QueryArgs;
 pub use report::ReportArgs;
 
-/// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch alone.
+/// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch
+/// alone.
 #[derive(Parser)]
 #[command(name = "compressive", version, propagate_version = true)]
 pub struct Cli {
@@ -152,13 +153,17 @@ pub struct PurposeArgs {
 #[command(next_help_heading = "Recipe")]
 #[group(id = "design", multiple = true)]
 pub struct RecipeArgs {
-    /// Number of frequencies m, or of landmarks [default: 10 per parameter of the task up to 1000, then 5; 4 for pca]
+    /// Number of frequencies m, or of landmarks [default: 10 per parameter of the task up to 1000, then 5; 4
+    /// for pca]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
-    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture, multi-scale [default: adapted-radius, or multi-scale for generate]; for --feature nystrom how the landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
+    /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture,
+    /// multi-scale [default: adapted-radius, or multi-scale for generate]; for --feature nystrom how the
+    /// landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
     #[arg(long, value_name = "NAME")]
     pub law: Option<LawChoice>,
-    /// Scale of the law, or width of the kernel: mean-sigma, data-variance, entropy, or a number [default: mean-sigma]
+    /// Scale of the law, or width of the kernel: mean-sigma, data-variance, entropy, or a number [default:
+    /// mean-sigma]
     #[arg(long, value_name = "RULE")]
     pub scale: Option<ScaleRule>,
     /// The feature that is summed [default: fourier, or quadratic for pca]
@@ -179,19 +184,22 @@ pub struct RecipeArgs {
     /// Remove correlations between the columns, too [default: for --task classify, unless --scaling is given]
     #[arg(long)]
     pub whiten: bool,
-    /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for pca, and for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
+    /// Scaling of the columns: columns (each by its spread), common (all by one number), auto (common for
+    /// pca, and for kmeans while the spreads are within a factor of 30, else columns) [default: auto]
     #[arg(long, value_name = "HOW")]
     pub scaling: Option<Scaling>,
     /// Fast structured frequencies [default: where they win, from about 45 columns on]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub structured: Option<bool>,
-    /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the sample's range, twice as wide for pca]
+    /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the
+    /// sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
     pub bounds: Vec<String>,
     /// Rows sampled to choose the recipe [default: 10000]
     #[arg(long, value_name = "ROWS")]
     pub pilot: Option<usize>,
-    /// Choose the recipe for a private release, from --bounds and a private look at all rows that costs this part of the budget; with 0 without any look. Column names come from the data and are taken as public
+    /// Choose the recipe for a private release, from --bounds and a private look at all rows that costs this
+    /// part of the budget; with 0 without any look. Column names come from the data and are taken as public
     #[arg(long, value_name = "EPSILON", value_parser = private::parse_cost, conflicts_with_all = ["whiten", "pilot"])]
     pub private: Option<f64>,
 }
@@ -320,7 +328,8 @@ pub struct InspectArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
-    /// With --json: list the frequencies, in radians per working unit, and last in each row the dither in radians; for nystrom the landmarks, in working units
+    /// With --json: list the frequencies, in radians per working unit, and last in each row the dither in
+    /// radians; for nystrom the landmarks, in working units
     #[arg(long, requires = "json")]
     pub frequencies: bool,
     /// Print the spec alone, ready for `sketch --spec`

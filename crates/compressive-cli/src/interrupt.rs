@@ -1,4 +1,5 @@
-//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays; at other times it ends the program.
+//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays; at other times it ends
+//! the program.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,9 @@
 //! The ledger of a data set: what its private releases have spent, and the cap they must not pass.
 //!
-//! Budgets add up (basic composition): releases of $(\epsilon_i, \delta_i)$ about the same rows together promise $(\sum \epsilon_i, \sum \delta_i)$. The file is JSON and holds nothing that
-//! comes from the rows. Changes are made under a lock, and the file is replaced as a whole, so programs that spend at the same time neither miss each other's spending nor
-//! leave half a file.
+//! Budgets add up (basic composition): releases of $(\epsilon_i, \delta_i)$ about the same rows together
+//! promise $(\sum \epsilon_i, \sum \delta_i)$. The file is JSON and holds nothing that comes from the rows.
+//! Changes are made under a lock, and the file is replaced as a whole, so programs that spend at the same
+//! time neither miss each other's spending nor leave half a file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -193,7 +194,8 @@ fn check_cap(cap: Budget) -> Result<()> {
 
 /// Waits until no other program changes the ledger; the lock ends with the file that is returned.
 ///
-/// A file of its own, which stays: the ledger itself is replaced by each change, so a lock on it would be one on a file that is no longer there.
+/// A file of its own, which stays: the ledger itself is replaced by each change, so a lock on it would be one
+/// on a file that is no longer there.
 fn lock(path: &Path) -> Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -207,7 +209,8 @@ fn lock(path: &Path) -> Result<File> {
 fn rfc3339(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years counted from March, so that the leap day is the last of its year; 719468 days lie between 0000-03-01 and 1970-01-01.
+    // Years counted from March, so that the leap day is the last of its year; 719468 days lie between
+    // 0000-03-01 and 1970-01-01.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

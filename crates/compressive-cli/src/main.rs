@@ -1,4 +1,5 @@
-//! The program `compressive`: sketch tables, combine and compare sketches, learn from them and use what was learned, from the shell.
+//! The program `compressive`: sketch tables, combine and compare sketches, learn from them and use what was
+//! learned, from the shell.
 #![forbid(unsafe_code)]
 
 mod args;

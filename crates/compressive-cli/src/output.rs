@@ -80,7 +80,8 @@ pub fn plot(points: &[(f64, f64)], floor: f64, x_name: &str, y_name: &str) -> St
     out
 }
 
-/// Points in the plane as a density in characters, with `marks` drawn on it by their numbers (or letters from the eleventh on).
+/// Points in the plane as a density in characters, with `marks` drawn on it by their numbers (or letters from
+/// the eleventh on).
 pub fn scatter(points: &[[f64; 2]], marks: &[[f64; 2]], names: [&str; 2]) -> String {
     const WIDTH: usize = 64;
     const HEIGHT: usize = 22;

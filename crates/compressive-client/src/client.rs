@@ -116,7 +116,8 @@ impl Client {
         }
     }
 
-    /// Makes a stream with buckets of an `hour` or a `day`; false if it was there with the same spec and buckets.
+    /// Makes a stream with buckets of an `hour` or a `day`; false if it was there with the same spec and
+    /// buckets.
     pub fn make_stream(&self, stream: &str, spec: &SketchSpec, every: &str) -> Result<bool> {
         let request = self.agent.put(format!("{}/v1/streams/{stream}?every={every}", self.url));
         let request = self.authorized(request).content_type("application/json");
@@ -139,7 +140,8 @@ impl Client {
         Error::Refused(format!("{} cannot be reached: {error}", self.url))
     }
 
-    /// The exact sums of streams of one spec, from a first bucket to a last one, both included; an end that is not named is open.
+    /// The exact sums of streams of one spec, from a first bucket to a last one, both included; an end that
+    /// is not named is open.
     pub fn sketch(&self, streams: &[String], first: Option<&str>, last: Option<&str>) -> Result<Sketch> {
         Ok(Sketch::from_bytes(&self.sum(streams, [first, last], false)?)?)
     }

@@ -1,8 +1,9 @@
 //! The sensors' end of a collector: batches are sent until they are counted, and none is counted twice.
 //!
-//! A [`Client`] sends batches and asks for sums. [`push`] sends all rows of a table, with a [`Spool`] that keeps on disk what is still to be sent; a
-//! [`Run`] is what a later call knows the rows by. [`Kind`], [`Answer`] and [`check_name`] are what both ends agree on: the crate
-//! `compressive-collector` is the other end.
+//! A [`Client`] sends batches and asks for sums. [`push`] sends all rows of a table, with a [`Spool`] that
+//! keeps on disk what is still to be sent; a [`Run`] is what a later call knows the rows by. [`Kind`],
+//! [`Answer`] and [`check_name`] are what both ends agree on: the crate `compressive-collector` is the other
+//! end.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -49,7 +49,8 @@ pub struct Pushed {
     pub repeated: u64,
 }
 
-/// What batches of an operator's spec are sent as: reports with local privacy, bits for the feature `one-bit`, else sketches of their rows.
+/// What batches of an operator's spec are sent as: reports with local privacy, bits for the feature
+/// `one-bit`, else sketches of their rows.
 pub fn kind(operator: &SketchOperator, local: bool) -> Kind {
     if local {
         return Kind::Reports;
@@ -60,7 +61,8 @@ pub fn kind(operator: &SketchOperator, local: bool) -> Kind {
 /// Pushes all rows of a source that the spool's run has not taken yet, and all batches that wait in it.
 ///
 /// # Errors
-/// A bad row, a refusal by the collector, or a batch that could not be handed over in time; the spool then keeps what is left.
+/// A bad row, a refusal by the collector, or a batch that could not be handed over in time; the spool then
+/// keeps what is left.
 pub fn push(
     client: &Client,
     operator: &SketchOperator,
@@ -171,7 +173,8 @@ fn send(
     }
 }
 
-/// Reads rows in order from row `skip` on and hands out batches of equal numbers of rows, the last one shorter.
+/// Reads rows in order from row `skip` on and hands out batches of equal numbers of rows, the last one
+/// shorter.
 fn read_all(
     operator: &SketchOperator,
     source: &mut dyn DataSource,

@@ -1,7 +1,9 @@
-//! Which rows a run sends: by what a later call knows them, so that it goes on where the run stopped and counts no row twice.
+//! Which rows a run sends: by what a later call knows them, so that it goes on where the run stopped and
+//! counts no row twice.
 //!
-//! Files are known by name, length and time of change; rows in memory by a digest of their values; others by a name that the user gives. How many rows a batch has does not matter: a run goes on with
-//! other batches than it was begun with.
+//! Files are known by name, length and time of change; rows in memory by a digest of their values; others by
+//! a name that the user gives. How many rows a batch has does not matter: a run goes on with other batches
+//! than it was begun with.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -59,7 +61,8 @@ impl Run {
     /// Takes up the run in a folder of runs, or begins it; `again` forgets one that is finished.
     ///
     /// # Errors
-    /// [`Error::Spool`] if a run of this name was begun for something else, or an unfinished one sent another version of the same files: its rows would be counted twice.
+    /// [`Error::Spool`] if a run of this name was begun for something else, or an unfinished one sent another
+    /// version of the same files: its rows would be counted twice.
     pub fn spool(&self, folder: &Path, again: bool) -> Result<Spool> {
         let own = folder.join(&digest(&self.key)[..16]);
         if !own.exists() {
@@ -75,7 +78,8 @@ impl Run {
 
     /// Looks for an unfinished run of other versions of the same files.
     fn check_versions(&self, folder: &Path) -> Result<()> {
-        // A folder that cannot be listed has no runs yet; whatever else is wrong with it shows when it is written to.
+        // A folder that cannot be listed has no runs yet; whatever else is wrong with it shows when it is
+        // written to.
         let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
         for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").exists())
         {

@@ -1,7 +1,9 @@
 //! What a client has made and not yet handed over, on its disk: it survives the client.
 //!
-//! A run has a random id; batch i of it has the key `ID-i`, so that a batch is sent under the same key however often the client starts anew. A batch is written before the run's state counts it, and deleted after the collector has
-//! acknowledged it: a client killed between two of these steps repeats the second, which changes nothing.
+//! A run has a random id; batch i of it has the key `ID-i`, so that a batch is sent under the same key
+//! however often the client starts anew. A batch is written before the run's state counts it, and deleted
+//! after the collector has acknowledged it: a client killed between two of these steps repeats the second,
+//! which changes nothing.
 
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,8 @@ use crate::bucket::Bucket;
 use crate::error::{Error, Result};
 use crate::store::{Count, KEYS, META, PRIVATE, STREAMS, SUMS, Store, failed};
 
-/// A slice of the data: some streams, and the buckets from one to another, both included; an end that is not named is open.
+/// A slice of the data: some streams, and the buckets from one to another, both included; an end that is not
+/// named is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Names of the streams, at least one.
@@ -57,7 +58,8 @@ impl Store {
         Ok(all.into_iter().collect())
     }
 
-    /// The sketch of all rows of a slice: byte for byte that of the same rows sketched at once. Empty, if there are none.
+    /// The sketch of all rows of a slice: byte for byte that of the same rows sketched at once. Empty, if
+    /// there are none.
     pub fn sum(&self, slice: &Slice) -> Result<Sketch> {
         let first = slice.streams.first().ok_or_else(|| Error::Payload("no stream is named".into()))?;
         let operator = self.stream(first)?.spec.build()?;
@@ -119,7 +121,8 @@ impl Store {
         Ok(all.into_values().collect())
     }
 
-    /// Deletes the buckets of a slice and returns how many there were. Their keys stay, so that a batch sent again is not counted into a bucket that is gone.
+    /// Deletes the buckets of a slice and returns how many there were. Their keys stay, so that a batch sent
+    /// again is not counted into a bucket that is gone.
     pub fn delete_buckets(&self, slice: &Slice) -> Result<usize> {
         let transaction = self.database.begin_write().map_err(failed)?;
         // A bucket may have exact sums, private sketches, or both.

@@ -1,4 +1,5 @@
-//! Time buckets: hours or days of UTC. A bucket is named by its beginning, `2026-11-16T17` or `2026-11-16`, so that names sort as times do.
+//! Time buckets: hours or days of UTC. A bucket is named by its beginning, `2026-11-16T17` or `2026-11-16`,
+//! so that names sort as times do.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

@@ -1,8 +1,11 @@
-//! The collector: a fleet sends one-bit contributions, rows or whole sketches, and nothing is lost or counted twice.
+//! The collector: a fleet sends one-bit contributions, rows or whole sketches, and nothing is lost or counted
+//! twice.
 //!
-//! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that
-//! wait in groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over HTTP within [`Limits`]. The crate `compressive-client` has
-//! the other end: it sends batches and whole tables.
+//! A [`Store`] keeps streams of one spec each, the exact sums of their time buckets, and the key of every
+//! batch that was counted, in one file that changes as a whole. A [`Writer`] counts the batches that wait in
+//! groups, with one wait for the disk each. [`Tokens`] say who may do what. A [`Server`] takes requests over
+//! HTTP within [`Limits`]. The crate `compressive-client` has the other end: it sends batches and whole
+//! tables.
 #![forbid(unsafe_code)]
 
 mod ask;

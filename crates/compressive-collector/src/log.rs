@@ -1,4 +1,5 @@
-//! Structured logs: one JSON object a line, on standard error. What a sender keeps secret, its token, is never in one.
+//! Structured logs: one JSON object a line, on standard error. What a sender keeps secret, its token, is
+//! never in one.
 
 use std::io::Write;
 

@@ -1,6 +1,7 @@
 //! From what was sent to what is added: bits, rows or a whole sketch.
 //!
-//! Everything is read from bytes in memory, whose number is limited before; nothing that could unfold into more (compressed text, compressed Arrow buffers) is taken.
+//! Everything is read from bytes in memory, whose number is limited before; nothing that could unfold into
+//! more (compressed text, compressed Arrow buffers) is taken.
 
 mod json;
 
@@ -15,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::store::Content;
 use compressive_client::Kind;
 
-/// What a batch adds to a stream of the operator's spec. Cost: that of sketching the rows; for bits a twentieth of an operation each.
+/// What a batch adds to a stream of the operator's spec. Cost: that of sketching the rows; for bits a
+/// twentieth of an operation each.
 pub fn read(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
     if body.is_empty() {
         return Err(Error::Payload("the batch is empty; send at least one row".into()));

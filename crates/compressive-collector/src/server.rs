@@ -137,13 +137,15 @@ impl Server {
         expiry.abort();
         let _ = expiry.await;
         drop(shared);
-        // Ends with the last batch that is under way; a model that is still being learned, for nobody, is not waited for.
+        // Ends with the last batch that is under way; a model that is still being learned, for nobody, is not
+        // waited for.
         let _ = tokio::time::timeout(CLOSE, tokio::task::spawn_blocking(move || thread.join())).await;
         log.line(Log::Refused, "stopped", json!({}));
     }
 }
 
-/// So many connections as were asked for, or as there may be open files: the soft limit is raised as far as that needs.
+/// So many connections as were asked for, or as there may be open files: the soft limit is raised as far as
+/// that needs.
 fn room_for(connections: usize) -> usize {
     let wanted = (connections + OTHER_FILES) as u64;
     // Where there is no such limit, or it cannot be raised, what is asked for is tried.

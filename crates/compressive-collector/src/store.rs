@@ -1,7 +1,10 @@
-//! The store: one file in which streams, sums of buckets and the keys of batches change together or not at all.
+//! The store: one file in which streams, sums of buckets and the keys of batches change together or not at
+//! all.
 //!
-//! A batch is counted in the same transaction that keeps its key, and is acknowledged only after that transaction is on the disk: a batch sent again, after whatever crash, finds its key and adds nothing.
-//! Sums carry a checksum of their own beside the file's; a store that does not pass is refused as a whole, since a wrong sum cannot be told from a right one later.
+//! A batch is counted in the same transaction that keeps its key, and is acknowledged only after that
+//! transaction is on the disk: a batch sent again, after whatever crash, finds its key and adds nothing. Sums
+//! carry a checksum of their own beside the file's; a store that does not pass is refused as a whole, since a
+//! wrong sum cannot be told from a right one later.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +53,8 @@ pub enum Content {
     Plain(Sketch),
     /// A private sketch, which is kept apart.
     Private(PrivateSketch),
-    /// Reports of local privacy, whose sums are kept apart from exact ones and added up in one private sketch for each bucket.
+    /// Reports of local privacy, whose sums are kept apart from exact ones and added up in one private sketch
+    /// for each bucket.
     Reports(PrivateSketch),
 }
 
@@ -120,7 +124,8 @@ impl Store {
         directory.join("collector.redb")
     }
 
-    /// Opens a store, or makes it; one that does not pass its checks is refused. Cost: one pass over the file.
+    /// Opens a store, or makes it; one that does not pass its checks is refused. Cost: one pass over the
+    /// file.
     pub fn open(directory: &Path) -> Result<Store> {
         std::fs::create_dir_all(directory).map_err(|e| failed(format!("{}: {e}", directory.display())))?;
         let path = Store::path(directory);
@@ -273,8 +278,9 @@ impl Store {
         Ok(kept.answer)
     }
 
-    /// Counts batches in one transaction, with one wait for the disk. The outer error is that of the store, and then nothing was counted; an inner one is that of its batch alone.
-    /// The flag tells of a batch that was counted before.
+    /// Counts batches in one transaction, with one wait for the disk. The outer error is that of the store,
+    /// and then nothing was counted; an inner one is that of its batch alone. The flag tells of a batch that
+    /// was counted before.
     pub fn commit(&self, batches: &[Batch], now: Timestamp) -> Result<Vec<Result<(Answer, bool)>>> {
         let mut transaction = self.database.begin_write().map_err(failed)?;
         transaction.set_durability(redb::Durability::Immediate).map_err(failed)?;

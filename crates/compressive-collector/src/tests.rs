@@ -227,7 +227,8 @@ impl StorageBackend for Failing {
     }
 }
 
-/// However far the disk gets, an acknowledged batch is counted, and sending the others again ends with the exact sum.
+/// However far the disk gets, an acknowledged batch is counted, and sending the others again ends with the
+/// exact sum.
 #[test]
 fn a_disk_that_fails_at_any_write_loses_and_doubles_nothing() {
     let operator = operator();

@@ -1,7 +1,8 @@
 //! Who may do what: random tokens of 256 bits, of which only a hash is kept.
 //!
-//! A token reads `cmp_ID_SECRET`. The id finds its record, and the SHA-256 of the secret is compared with the record's in constant time. Records live in a file of their own beside the store, which the server
-//! reads anew when it changes: tokens can be made and revoked while it runs.
+//! A token reads `cmp_ID_SECRET`. The id finds its record, and the SHA-256 of the secret is compared with the
+//! record's in constant time. Records live in a file of their own beside the store, which the server reads
+//! anew when it changes: tokens can be made and revoked while it runs.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,8 @@
-//! The one thread that writes: it takes all batches that wait, counts them in one transaction, and answers each after the disk has it.
+//! The one thread that writes: it takes all batches that wait, counts them in one transaction, and answers
+//! each after the disk has it.
 //!
-//! While the disk works, the next batches gather, so that a slow disk makes groups larger instead of the queue longer. The queue is bounded: beyond it a sender is told to come again.
+//! While the disk works, the next batches gather, so that a slow disk makes groups larger instead of the
+//! queue longer. The queue is bounded: beyond it a sender is told to come again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Rows in blocks of 16, transposed: lanes are rows, so that one loop body serves 16 rows and compiles to vector instructions.
+//! Rows in blocks of 16, transposed: lanes are rows, so that one loop body serves 16 rows and compiles to
+//! vector instructions.
 
 use std::ops::Range;
 
@@ -33,7 +34,8 @@ impl Block {
         }
     }
 
-    /// $\lVert x_i - p\rVert^2$ for the rows of the block, by differences: no cancellation for data far from the origin.
+    /// $\lVert x_i - p\rVert^2$ for the rows of the block, by differences: no cancellation for data far from
+    /// the origin.
     pub(crate) fn squared_distances(&self, point: &[f64]) -> Lanes {
         let mut sum = [0.0; LANES];
         for (column, &coordinate) in self.columns.iter().zip(point) {
@@ -45,7 +47,8 @@ impl Block {
         sum
     }
 
-    /// Index of the nearest centre (the first of equals) and the squared distance to it, for the rows of the block.
+    /// Index of the nearest centre (the first of equals) and the squared distance to it, for the rows of the
+    /// block.
     pub(crate) fn nearest(&self, centers: &[f64]) -> ([u32; LANES], Lanes) {
         let mut best = [f64::INFINITY; LANES];
         // Indices as f64, so that comparison and choice run in the same registers.

@@ -7,7 +7,9 @@ use crate::error::Result;
 use crate::linear::invert_lower;
 use crate::mixture::{Mixture, Shape};
 
-/// A mixture with its covariances factored: $\ln \alpha_l N(x; \mu_l, \Sigma_l) = c_l - \tfrac12 \lVert W_l (x - \mu_l)\rVert^2$, $W_l^\top W_l = \Sigma_l^{-1}$.
+/// A mixture with its covariances factored:
+/// $\ln \alpha_l N(x; \mu_l, \Sigma_l) = c_l - \tfrac12 \lVert W_l (x - \mu_l)\rVert^2$,
+/// $W_l^\top W_l = \Sigma_l^{-1}$.
 #[derive(Clone, Debug)]
 pub(crate) struct Density<'a> {
     mixture: &'a Mixture,
@@ -36,7 +38,8 @@ impl<'a> Density<'a> {
         Ok(Density { mixture, constants, whiteners })
     }
 
-    /// $\ln \alpha_l N(x_i; \mu_l, \Sigma_l)$ for every component l (into `out`, k entries) and row i of the block. Cost: k d, or k d^2/2 per row.
+    /// $\ln \alpha_l N(x_i; \mu_l, \Sigma_l)$ for every component l (into `out`, k entries) and row i of the
+    /// block. Cost: k d, or k d^2/2 per row.
     pub(crate) fn joint(&self, block: &Block, out: &mut [Lanes]) {
         let dim = self.mixture.dim;
         let len = self.mixture.shape.len(dim);
@@ -94,8 +97,8 @@ pub(crate) fn center(block: &Block, point: &[f64], out: &mut [Lanes]) {
     }
 }
 
-/// $\ln \sum_l e^{t_l}$ in every lane, with the largest term taken out so that nothing overflows or vanishes; the terms are
-/// overwritten by their shares $e^{t_l} / \sum_{l'} e^{t_{l'}}$.
+/// $\ln \sum_l e^{t_l}$ in every lane, with the largest term taken out so that nothing overflows or vanishes;
+/// the terms are overwritten by their shares $e^{t_l} / \sum_{l'} e^{t_{l'}}$.
 pub(crate) fn log_sum_exp(terms: &mut [Lanes]) -> Lanes {
     let mut largest = [f64::NEG_INFINITY; LANES];
     for term in terms.iter() {

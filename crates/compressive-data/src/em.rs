@@ -3,20 +3,25 @@
 //! Maximises the mean log-likelihood $\tfrac1n \sum_i \ln \sum_l \alpha_l N(x_i; \mu_l, \Sigma_l)$:
 //!
 //! 1. responsibilities $r_{il} \propto \alpha_l N(x_i; \mu_l, \Sigma_l)$, by log-sum-exp;
-//! 2. $\alpha_l = \tfrac1n \sum_i r_{il}$, then means and covariances weighted by $r_{il}$, with a floor under the variances (eigenvalues for full matrices);
+//! 2. $\alpha_l = \tfrac1n \sum_i r_{il}$, then means and covariances weighted by $r_{il}$, with a floor
+//!    under the variances (eigenvalues for full matrices);
 //! 3. stop when the mean log-likelihood gains at most a tolerance, or at a number of iterations.
 //!
-//! Restarts with even numbers begin with the partition of Lloyd's k-means, those with odd numbers with the partition of a bare k-means++ draw: the first is
-//! the better start where clusters are compact, the second more varied where they overlap. Restarts stop at `restart_tolerance`; the best of
-//! them goes on to `tolerance`. Full covariances have more bad optima, so they get one more restart, at the best diagonal fit: a full fit is never
-//! below the diagonal one of the same parameters. The floor is the exact constrained maximum, so the likelihood never falls.
+//! Restarts with even numbers begin with the partition of Lloyd's k-means, those with odd numbers with the
+//! partition of a bare k-means++ draw: the first is the better start where clusters are compact, the second
+//! more varied where they overlap. Restarts stop at `restart_tolerance`; the best of them goes on to
+//! `tolerance`. Full covariances have more bad optima, so they get one more restart, at the best diagonal
+//! fit: a full fit is never below the diagonal one of the same parameters. The floor is the exact constrained
+//! maximum, so the likelihood never falls.
 //!
-//! Cost per iteration: n k (d + 1 exponential) for diagonal, n k d^2 for full covariances, over all threads; memory beside the rows: 64 sets of moments.
-//! What it does not do: merge or split components, priors, row weights.
+//! Cost per iteration: n k (d + 1 exponential) for diagonal, n k d^2 for full covariances, over all threads;
+//! memory beside the rows: 64 sets of moments. What it does not do: merge or split components, priors, row
+//! weights.
 //!
-//! Differs from \[KBGP18\] section 5.3, which stops its ten restarts at 100 iterations each: where components overlap, that is far from the maximum. On its
-//! problem with n = 3e5, d = 2, k = 3 (eight draws), the better of two such restarts, with up to 100 iterations more, had a log symmetric KL up to 1.4 above that of
-//! the maximum reached from the truth, whose mean was -9.94 (theory: ln(p/n) = -9.97).
+//! Differs from \[KBGP18\] section 5.3, which stops its ten restarts at 100 iterations each: where components
+//! overlap, that is far from the maximum. On its problem with n = 3e5, d = 2, k = 3 (eight draws), the better
+//! of two such restarts, with up to 100 iterations more, had a log symmetric KL up to 1.4 above that of the
+//! maximum reached from the truth, whose mean was -9.94 (theory: ln(p/n) = -9.97).
 
 pub(crate) mod step;
 
@@ -38,13 +43,15 @@ pub struct EmParams {
     pub n_init: usize,
     /// Iterations of a restart, at least 1. Default 100.
     pub restart_iterations: usize,
-    /// Gain of the mean log-likelihood at which a restart is compared with the others, 0 or more. Default 1e-5.
+    /// Gain of the mean log-likelihood at which a restart is compared with the others, 0 or more. Default
+    /// 1e-5.
     pub restart_tolerance: f64,
     /// Further iterations of the best restart, at least 1. Default 2000.
     pub max_iterations: usize,
     /// Gain of the mean log-likelihood that counts as converged, 0 or more. Default 1e-10.
     pub tolerance: f64,
-    /// Least variance (eigenvalue, if full) relative to the mean variance of a column of the data; positive. Default 1e-6.
+    /// Least variance (eigenvalue, if full) relative to the mean variance of a column of the data; positive.
+    /// Default 1e-6.
     pub variance_floor: f64,
     /// Seed of the restarts. Default 0.
     pub seed: u64,
@@ -78,7 +85,8 @@ pub struct EmInfo {
     pub stop: Stop,
     /// Mean log-likelihood before each iteration, and at the end; never falls.
     pub history: Vec<f64>,
-    /// The mean log-likelihood at which every restart was compared, in order; for full covariances the last began at the diagonal fit.
+    /// The mean log-likelihood at which every restart was compared, in order; for full covariances the last
+    /// began at the diagonal fit.
     pub restarts: Vec<f64>,
 }
 

@@ -18,7 +18,8 @@ pub struct StableMixture {
 }
 
 impl StableMixture {
-    /// Draws rows: $x = c + \sqrt A\,\mathrm{diag}(s)\,g$ with g normal and A positive stable of exponent $\alpha/2$.
+    /// Draws rows: $x = c + \sqrt A\,\mathrm{diag}(s)\,g$ with g normal and A positive stable of exponent
+    /// $\alpha/2$.
     pub fn sample(&self, n_rows: usize, rng: &mut Rng) -> Result<Sample> {
         at_least_one("rows", n_rows)?;
         let (k, d) = (self.alpha.len(), self.dim);
@@ -51,7 +52,8 @@ fn nearest(row: &[f64], centers: &[f64]) -> (usize, f64) {
     all.fold((0, f64::INFINITY), |best, (l, s)| if s < best.1 { (l, s) } else { best })
 }
 
-/// Direct k-medians: rounds of assignment and one Weiszfeld step from the given centres, and the sum of distances reached.
+/// Direct k-medians: rounds of assignment and one Weiszfeld step from the given centres, and the sum of
+/// distances reached.
 pub fn kmedians(rows: Rows<'_>, mut centers: Vec<f64>, rounds: usize) -> (Vec<f64>, f64) {
     let d = rows.dim();
     let mut last = f64::INFINITY;

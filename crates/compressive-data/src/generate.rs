@@ -10,7 +10,8 @@
 //! | [`unit_box`] | variances that differ up to a hundredfold, rows scaled into the box [-1, 1]^d | \[SJ22\] section V, \[Sch21\] section 4.5 |
 //! | [`six_gaussians`], [`spiral`], [`circles`], [`ring`] | in the plane | \[Sch21\] figure 6.4 |
 //!
-//! \[KTTG17\] prints the means' law as $N(0, c\,k^{1/d} I)$ with c = 1.5; here s multiplies the *standard deviation*, as in \[CSH21\].
+//! \[KTTG17\] prints the means' law as $N(0, c\,k^{1/d} I)$ with c = 1.5; here s multiplies the *standard
+//! deviation*, as in \[CSH21\].
 
 use std::f64::consts::TAU;
 
@@ -22,7 +23,8 @@ use crate::rows::Sample;
 /// Range of the variances in \[KBGP18\] section 5.1: their mean is 1.
 const VARIANCES: (f64, f64) = (0.25, 1.75);
 
-/// k unit Gaussians of equal weight whose means have the standard deviation `spread` $\cdot\, k^{1/d}$ in every column.
+/// k unit Gaussians of equal weight whose means have the standard deviation `spread` $\cdot\, k^{1/d}$ in
+/// every column.
 fn unit_mixture(k: usize, dim: usize, spread: f64, rng: &mut Rng) -> Result<Truth> {
     at_least_one("k", k)?;
     at_least_one("dim", dim)?;
@@ -37,15 +39,17 @@ fn unit_mixture(k: usize, dim: usize, spread: f64, rng: &mut Rng) -> Result<Trut
     })
 }
 
-/// The mixtures of \[KBGP18\] section 5.1: $\mu_l \sim N(0, k^{2/d} I)$, variances U[0.25, 1.75], equal weights.
+/// The mixtures of \[KBGP18\] section 5.1: $\mu_l \sim N(0, k^{2/d} I)$, variances U[0.25, 1.75], equal
+/// weights.
 pub fn random_variances(k: usize, dim: usize, rng: &mut Rng) -> Result<Truth> {
     let mut truth = unit_mixture(k, dim, 1.0, rng)?;
     truth.covariances.iter_mut().for_each(|variance| *variance = rng.between(VARIANCES.0, VARIANCES.1));
     Ok(truth)
 }
 
-/// The strongly non-isotropic mixtures of \[KBGP18\] figure 3: unit Gaussians with means $N(0, k^{2/d} I)$, then in the first d/2 columns (rounded down)
-/// $\mu \leftarrow \mu / A$ and $\sigma^2 \leftarrow \sigma^2 / A^2$. A = 1 changes nothing; the paper has k = d = 10.
+/// The strongly non-isotropic mixtures of \[KBGP18\] figure 3: unit Gaussians with means $N(0, k^{2/d} I)$,
+/// then in the first d/2 columns (rounded down) $\mu \leftarrow \mu / A$ and
+/// $\sigma^2 \leftarrow \sigma^2 / A^2$. A = 1 changes nothing; the paper has k = d = 10.
 pub fn stretched(k: usize, dim: usize, factor: f64, rng: &mut Rng) -> Result<Truth> {
     positive("factor", factor)?;
     let mut truth = unit_mixture(k, dim, 1.0, rng)?;
@@ -58,13 +62,14 @@ pub fn stretched(k: usize, dim: usize, factor: f64, rng: &mut Rng) -> Result<Tru
     Ok(truth)
 }
 
-/// k unit Gaussians of equal weight with means $N(0, (s\,k^{1/d})^2 I)$: the k-means problems of \[KTTG17\] (s = 1.5), easier as s grows.
+/// k unit Gaussians of equal weight with means $N(0, (s\,k^{1/d})^2 I)$: the k-means problems of \[KTTG17\]
+/// (s = 1.5), easier as s grows.
 pub fn separated(k: usize, dim: usize, separation: f64, rng: &mut Rng) -> Result<Truth> {
     unit_mixture(k, dim, separation, rng)
 }
 
-/// As [`separated`], but with weights of the Dirichlet distribution (concentration 5) and variances U[0.25, 1.75] times a factor
-/// U[0.5, 1.5] of the component: data that favour neither equal clusters nor round ones.
+/// As [`separated`], but with weights of the Dirichlet distribution (concentration 5) and variances U[0.25,
+/// 1.75] times a factor U[0.5, 1.5] of the component: data that favour neither equal clusters nor round ones.
 pub fn unequal(k: usize, dim: usize, separation: f64, rng: &mut Rng) -> Result<Truth> {
     let mut truth = unit_mixture(k, dim, separation, rng)?;
     truth.weights = rng.dirichlet(5.0, k);
@@ -75,8 +80,9 @@ pub fn unequal(k: usize, dim: usize, separation: f64, rng: &mut Rng) -> Result<T
     Ok(truth)
 }
 
-/// Rows of the private mixtures of \[Sch21\] section 5.3.2, with their truth: weights U[0.01, 1] divided by their sum, means $N(0, (25/d) I)$, variances U[s/2, 3s/2] with
-/// $s \sim U[0.05, 0.95]/\sqrt d$ for each component; then everything is divided by the largest norm of a row. The thesis has k = 6, d = 8, n = 1e5.
+/// Rows of the private mixtures of \[Sch21\] section 5.3.2, with their truth: weights U[0.01, 1] divided by
+/// their sum, means $N(0, (25/d) I)$, variances U[s/2, 3s/2] with $s \sim U[0.05, 0.95]/\sqrt d$ for each
+/// component; then everything is divided by the largest norm of a row. The thesis has k = 6, d = 8, n = 1e5.
 pub fn unit_ball(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(Truth, Sample)> {
     at_least_one("rows", n_rows)?;
     let root = (dim as f64).sqrt();
@@ -94,10 +100,12 @@ pub fn unit_ball(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(
     Ok(divided(truth, sample, largest))
 }
 
-/// Rows of the mixtures that \[SJ22\] and chapter 4 of \[Sch21\] learn, with their truth: equal weights, means $N(0, (100/d) I)$, variances $0.15 \cdot 10^{u_l + u_{lc}}$ with
-/// $u_l, u_{lc} \sim U[0, 1]$; then everything is divided by the largest modulus of an entry.
+/// Rows of the mixtures that \[SJ22\] and chapter 4 of \[Sch21\] learn, with their truth: equal weights,
+/// means $N(0, (100/d) I)$, variances $0.15 \cdot 10^{u_l + u_{lc}}$ with $u_l, u_{lc} \sim U[0, 1]$; then
+/// everything is divided by the largest modulus of an entry.
 ///
-/// The papers print k and d alone; the rest is what their toolbox, pycle, draws by default. In the box the likelihoods are above 1, which the papers ask for.
+/// The papers print k and d alone; the rest is what their toolbox, pycle, draws by default. In the box the
+/// likelihoods are above 1, which the papers ask for.
 pub fn unit_box(k: usize, dim: usize, n_rows: usize, rng: &mut Rng) -> Result<(Truth, Sample)> {
     at_least_one("rows", n_rows)?;
     let mut truth =
@@ -118,8 +126,8 @@ fn divided(mut truth: Truth, mut sample: Sample, unit: f64) -> (Truth, Sample) {
     (truth, sample)
 }
 
-/// Six equal Gaussians in the plane, at the corners of a regular hexagon of radius 1, with standard deviation 0.15.
-/// \[Sch21\] does not print the parameters of its six; these are ours.
+/// Six equal Gaussians in the plane, at the corners of a regular hexagon of radius 1, with standard deviation
+/// 0.15. \[Sch21\] does not print the parameters of its six; these are ours.
 pub fn six_gaussians() -> Truth {
     let corner = |l: usize| TAU * l as f64 / 6.0;
     Mixture {
@@ -131,7 +139,8 @@ pub fn six_gaussians() -> Truth {
     }
 }
 
-/// One turn of a spiral: $\phi \sim U[0, 2\pi)$, $r = \phi / 2\pi + N(0, \sigma_r^2)$ (\[Sch21\] figure 6.4). All labels are 0.
+/// One turn of a spiral: $\phi \sim U[0, 2\pi)$, $r = \phi / 2\pi + N(0, \sigma_r^2)$ (\[Sch21\] figure 6.4).
+/// All labels are 0.
 pub fn spiral(n_rows: usize, radius_std: f64, rng: &mut Rng) -> Sample {
     polar_rows(n_rows, rng, |rng| {
         let turn = rng.uniform();
@@ -139,7 +148,8 @@ pub fn spiral(n_rows: usize, radius_std: f64, rng: &mut Rng) -> Sample {
     })
 }
 
-/// One circle with a noisy radius: $\phi \sim U[0, 2\pi)$, $r = R + N(0, \sigma_r^2)$ (\[Sch21\] figure 6.4). All labels are 0.
+/// One circle with a noisy radius: $\phi \sim U[0, 2\pi)$, $r = R + N(0, \sigma_r^2)$ (\[Sch21\] figure 6.4).
+/// All labels are 0.
 pub fn ring(n_rows: usize, radius: f64, radius_std: f64, rng: &mut Rng) -> Sample {
     polar_rows(n_rows, rng, |rng| (radius + radius_std * rng.normal(), rng.uniform(), 0))
 }
@@ -246,7 +256,8 @@ mod tests {
         let (low, high) =
             truth.covariances.iter().fold((f64::MAX, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
         assert!((20.0..100.0).contains(&(high / low)), "{low} to {high}");
-        // The largest of 100,000 entries is about 2.5 deviations of the means and some of the components away.
+        // The largest of 100,000 entries is about 2.5 deviations of the means and some of the components
+        // away.
         assert!((0.1..0.5).contains(&mean_square(&truth.means).sqrt()), "{truth:?}");
         assert!(unit_box(2, 2, 0, &mut Rng::new(0)).is_err());
     }

@@ -1,15 +1,19 @@
 //! k-means on all rows: the baseline of compressive k-means.
 //!
-//! Minimises $\mathrm{SSE}(C) = \sum_i \min_l \lVert x_i - c_l\rVert^2$ by Lloyd's iteration from several greedy k-means++ starts:
+//! Minimises $\mathrm{SSE}(C) = \sum_i \min_l \lVert x_i - c_l\rVert^2$ by Lloyd's iteration from several
+//! greedy k-means++ starts:
 //!
 //! 1. every row goes to its nearest centre;
-//! 2. every centre becomes the mean of its rows; a centre left without rows moves to the row farthest from its own centre;
-//! 3. stop when the centres' squared moves sum to at most `tolerance` times the mean variance of a column, or at `max_iterations`.
+//! 2. every centre becomes the mean of its rows; a centre left without rows moves to the row farthest from
+//!    its own centre;
+//! 3. stop when the centres' squared moves sum to at most `tolerance` times the mean variance of a column, or
+//!    at `max_iterations`.
 //!
-//! The start with the lowest SSE is kept. The SSE never rises along a run: each step minimises it with the other side fixed.
+//! The start with the lowest SSE is kept. The SSE never rises along a run: each step minimises it with the
+//! other side fixed.
 //!
-//! Cost per iteration: 3 n k d operations in vector registers, over all threads; memory beside the rows: n labels.
-//! What it does not do: bounds that skip distances (Hamerly, Elkan), mini-batches, row weights.
+//! Cost per iteration: 3 n k d operations in vector registers, over all threads; memory beside the rows: n
+//! labels. What it does not do: bounds that skip distances (Hamerly, Elkan), mini-batches, row weights.
 //! Reference: Lloyd (1982); Arthur and Vassilvitskii (2007) for k-means++.
 
 mod seed;
@@ -29,7 +33,8 @@ pub struct KMeansParams {
     pub n_init: usize,
     /// Iterations of one start, at least 1. Default 300.
     pub max_iterations: usize,
-    /// Squared moves of all centres that count as converged, relative to the mean variance of a column; 0 or more. Default 1e-4.
+    /// Squared moves of all centres that count as converged, relative to the mean variance of a column; 0 or
+    /// more. Default 1e-4.
     pub tolerance: f64,
     /// Seed of the starts. Default 0.
     pub seed: u64,
@@ -111,7 +116,8 @@ pub fn lloyd(rows: Rows<'_>, centers: &[f64], params: &KMeansParams) -> Result<K
     Ok(finish(rows, run, sse_starts, params))
 }
 
-/// $\sum_i \min_l \lVert x_i - c_l\rVert^2$ for centres of k rows of d, on all cores. Cost: 3 n k d operations.
+/// $\sum_i \min_l \lVert x_i - c_l\rVert^2$ for centres of k rows of d, on all cores. Cost: 3 n k d
+/// operations.
 pub fn sse(rows: Rows<'_>, centers: &[f64]) -> Result<f64> {
     check_centers(rows, centers)?;
     Ok(tally(rows, centers, 0).sse)
@@ -261,8 +267,9 @@ fn move_centers(centers: &mut [f64], tally: &Tally) -> f64 {
 
 /// Gives every centre without rows the row farthest from its own centre, and returns how many were moved.
 ///
-/// A row is taken only from a centre that keeps another, and only if it does not lie on its centre: with fewer distinct rows than centres there is
-/// nothing better than a centre without rows. Rare, so it spends a pass and a sort.
+/// A row is taken only from a centre that keeps another, and only if it does not lie on its centre: with
+/// fewer distinct rows than centres there is nothing better than a centre without rows. Rare, so it spends a
+/// pass and a sort.
 fn fill_empty(rows: Rows<'_>, centers: &[f64], tally: &mut Tally, threads: usize) -> usize {
     let dim = rows.dim();
     let (labels, squared) = nearest(rows, centers, threads);

@@ -1,9 +1,12 @@
-//! What decoders are judged by: synthetic data with a known truth, baselines that see all rows, and measures of quality.
+//! What decoders are judged by: synthetic data with a known truth, baselines that see all rows, and measures
+//! of quality.
 //!
 //! - [`generate`] draws mixtures and two-dimensional shapes, [`Mixture::sample`] rows of a mixture;
-//! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in memory;
+//! - [`kmeans()`] (Lloyd) and [`em()`] (expectation-maximisation) are the baselines that keep all rows in
+//!   memory;
 //! - [`private_kmeans()`] (DP-Lloyd) and [`private_em()`] (DP-EM) are their differentially private forms;
-//! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence, likelihood, matched centres, MMD.
+//! - [`metric`] has the measures: relative SSE, adjusted Rand index, symmetric Kullback-Leibler divergence,
+//!   likelihood, matched centres, MMD.
 //!
 //! ```
 //! use compressive_data::{KMeansParams, Rng, generate, kmeans, metric};
@@ -16,9 +19,10 @@
 //! # Ok::<(), compressive_data::Error>(())
 //! ```
 //!
-//! All numbers are f64. The result depends on the data, the parameters and the seed, never on the number of threads: rows are cut into chunks that
-//! depend on n alone, and the chunks' sums are added in order. The logarithm and the exponential are the platform's, so the last bits may differ between platforms.
-//! Bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
+//! All numbers are f64. The result depends on the data, the parameters and the seed, never on the number of
+//! threads: rows are cut into chunks that depend on n alone, and the chunks' sums are added in order. The
+//! logarithm and the exponential are the platform's, so the last bits may differ between platforms. Bracketed
+//! references (\[KBGP18\] ...) are explained in `docs/math.md`.
 #![forbid(unsafe_code)]
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]

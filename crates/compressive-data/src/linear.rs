@@ -1,6 +1,7 @@
 //! Small dense symmetric matrices (d x d, row-major): Cholesky factor, its inverse, eigenvalues with a floor.
 
-/// Lower factor L with $L L^\top = A$, zeros above the diagonal; `None` unless A is positive definite. Reads the lower half. Cost: d^3/3.
+/// Lower factor L with $L L^\top = A$, zeros above the diagonal; `None` unless A is positive definite. Reads
+/// the lower half. Cost: d^3/3.
 pub(crate) fn cholesky(a: &[f64], dim: usize) -> Option<Vec<f64>> {
     let mut factor = vec![0.0; dim * dim];
     for i in 0..dim {
@@ -34,12 +35,14 @@ pub(crate) fn invert_lower(factor: &[f64], dim: usize) -> Vec<f64> {
 
 /// Raises the eigenvalues of a symmetric matrix that lie below `floor` to it.
 ///
-/// Among covariances with all eigenvalues at least `floor`, this is the maximiser of $-\ln\lvert\Sigma\rvert - \mathrm{tr}(\Sigma^{-1} S)$, so
-/// expectation-maximisation with this floor still never lowers the likelihood.
+/// Among covariances with all eigenvalues at least `floor`, this is the maximiser of
+/// $-\ln\lvert\Sigma\rvert - \mathrm{tr}(\Sigma^{-1} S)$, so expectation-maximisation with this floor still
+/// never lowers the likelihood.
 pub(crate) fn floor_eigenvalues(matrix: &mut [f64], dim: usize, floor: f64) {
     let mut shifted = matrix.to_vec();
     (0..dim).for_each(|i| shifted[i * dim + i] -= floor);
-    // A positive definite A - floor I has nothing to raise; nearly always so, and cheaper to see than the eigenvalues.
+    // A positive definite A - floor I has nothing to raise; nearly always so, and cheaper to see than the
+    // eigenvalues.
     if cholesky(&shifted, dim).is_some() {
         return;
     }
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_floor_raises_small_eigenvalues_only() {
-        // Eigenvalues 3 (along (1, 1)) and -1 (along (1, -1)); with the floor 0.5 the matrix becomes ((1.75, 1.25), (1.25, 1.75)).
+        // Eigenvalues 3 (along (1, 1)) and -1 (along (1, -1)); with the floor 0.5 the matrix becomes ((1.75,
+        // 1.25), (1.25, 1.75)).
         let mut matrix = vec![1.0, 2.0, 2.0, 1.0];
         floor_eigenvalues(&mut matrix, 2, 0.5);
         assert!(gap(&matrix, &[1.75, 1.25, 1.25, 1.75]) < 1e-14, "{matrix:?}");

@@ -120,7 +120,8 @@ impl Mixture {
         })
     }
 
-    /// n independent rows with the component each came from. Cost: n d normals (n d^2/2 multiply-adds more for full covariances), one thread.
+    /// n independent rows with the component each came from. Cost: n d normals (n d^2/2 multiply-adds more
+    /// for full covariances), one thread.
     pub fn sample(&self, n_rows: usize, rng: &mut Rng) -> Result<Sample> {
         self.validate()?;
         let roots = self.roots()?;

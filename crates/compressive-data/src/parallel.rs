@@ -23,7 +23,8 @@ pub fn thread_count(threads: usize) -> usize {
     }
 }
 
-/// Calls `work(index, rows)` for every chunk of `n_rows` rows and returns the results in the order of the chunks.
+/// Calls `work(index, rows)` for every chunk of `n_rows` rows and returns the results in the order of the
+/// chunks.
 pub fn map_chunks<T: Send>(
     n_rows: usize,
     threads: usize,

@@ -1,13 +1,19 @@
-//! DP-EM: expectation-maximisation under $(\varepsilon, \delta)$-differential privacy, the baseline of private compressive mixture models.
+//! DP-EM: expectation-maximisation under $(\varepsilon, \delta)$-differential privacy, the baseline of
+//! private compressive mixture models.
 //!
-//! Rows lie in the unit ball of $\mathbb R^d$; neighbouring tables differ by the value of one row, so that n is public. From a start that does not look at the rows, each of I iterations
+//! Rows lie in the unit ball of $\mathbb R^d$; neighbouring tables differ by the value of one row, so that n
+//! is public. From a start that does not look at the rows, each of I iterations
 //!
-//! 1. computes responsibilities $r_{il}$ and the sums $N_l = \sum_i r_{il}$, $F_l = \sum_i r_{il} x_i$, $Q_l = \sum_i r_{il}\, x_i^2$ (squares by coordinate);
-//! 2. weights: $\hat\alpha_l = (N_l + N(0, \sigma_0^2))/n$, raised to `weight_floor`/k and divided by their sum; from here on $\hat N_l = n \hat\alpha_l$;
+//! 1. computes responsibilities $r_{il}$ and the sums $N_l = \sum_i r_{il}$, $F_l = \sum_i r_{il} x_i$,
+//!    $Q_l = \sum_i r_{il}\, x_i^2$ (squares by coordinate);
+//! 2. weights: $\hat\alpha_l = (N_l + N(0, \sigma_0^2))/n$, raised to `weight_floor`/k and divided by their
+//!    sum; from here on $\hat N_l = n \hat\alpha_l$;
 //! 3. means: $\hat\mu_l = (F_l + N(0, \sigma_1^2 I))/\hat N_l$, pulled back to the unit ball;
-//! 4. variances: $(Q_l + N(0, \sigma_2^2 I))/\hat N_l - \hat\mu_l^2$, at least `variance_floor` and at most 1.
+//! 4. variances: $(Q_l + N(0, \sigma_2^2 I))/\hat N_l - \hat\mu_l^2$, at least `variance_floor` and at most
+//!    1.
 //!
-//! **Sensitivities** (L2, of the sums; only the changed row's terms change, because the parameters of the last iteration are already released):
+//! **Sensitivities** (L2, of the sums; only the changed row's terms change, because the parameters of the
+//! last iteration are already released):
 //!
 //! | sum | bound | why |
 //! |---|---|---|
@@ -15,17 +21,22 @@
 //! | $F_l$, and all of $(F_l)_l$ | $\Delta_1 = 2$ | each term has norm at most 1 |
 //! | $Q_l$, and all of $(Q_l)_l$ | $\Delta_2 = \sqrt2$ | non-negative vectors of norm at most 1: $\lVert a - b\rVert^2 \le \lVert a\rVert^2 + \lVert b\rVert^2$ |
 //!
-//! **Composition.** A release with noise $\sigma$ costs $\rho = \Delta^2/(2\sigma^2)$ of zero-concentrated privacy, costs add, and $\rho$ in all gives $\varepsilon = \rho + 2\sqrt{\rho \ln(1/\delta)}$, that
-//! is $\sqrt\rho = \sqrt{\ln(1/\delta) + \varepsilon} - \sqrt{\ln(1/\delta)}$. Every release gets the same share. \[PFCW16\] counts 2k + 1 releases per iteration
-//! ([`Composition::PerComponent`]). Since the responsibilities of a row sum to one, the bounds hold for all components at once, and three releases are enough
-//! ([`Composition::Joint`]): the noise falls by $\sqrt{(2k + 1)/3}$.
+//! **Composition.** A release with noise $\sigma$ costs $\rho = \Delta^2/(2\sigma^2)$ of zero-concentrated
+//! privacy, costs add, and $\rho$ in all gives $\varepsilon = \rho + 2\sqrt{\rho \ln(1/\delta)}$, that is
+//! $\sqrt\rho = \sqrt{\ln(1/\delta) + \varepsilon} - \sqrt{\ln(1/\delta)}$. Every release gets the same
+//! share. \[PFCW16\] counts 2k + 1 releases per iteration ([`Composition::PerComponent`]). Since the
+//! responsibilities of a row sum to one, the bounds hold for all components at once, and three releases are
+//! enough ([`Composition::Joint`]): the noise falls by $\sqrt{(2k + 1)/3}$.
 //!
-//! Cost: I passes of expectation-maximisation with diagonal covariances.
-//! What it does not do: protect anyone (floating-point noise from the lab's generator: good for measuring utility only), full covariances, restarts: to choose the best of several runs would have a price.
-//! Reference: \[PFCW16\], variant zCDP-GGG (Gaussian noise on weights, means and covariances); \[Sch21\] section 5.3.2; \[BS16\] for the composition.
+//! Cost: I passes of expectation-maximisation with diagonal covariances. What it does not do: protect anyone
+//! (floating-point noise from the lab's generator: good for measuring utility only), full covariances,
+//! restarts: to choose the best of several runs would have a price. Reference: \[PFCW16\], variant zCDP-GGG
+//! (Gaussian noise on weights, means and covariances); \[Sch21\] section 5.3.2; \[BS16\] for the composition.
 //!
-//! Differs from \[PFCW16\]: diagonal covariances; $\Delta_0$ is the L2 value (the paper has its L1 bound 2); the sums are divided by the *noisy* $\hat N_l$, where the authors' program scales
-//! noise by $1/N_l$ of the private rows; no conjugate prior; weights have a floor, without which a component that noise has emptied never comes back (\[Sch21\] reports this failure).
+//! Differs from \[PFCW16\]: diagonal covariances; $\Delta_0$ is the L2 value (the paper has its L1 bound 2);
+//! the sums are divided by the *noisy* $\hat N_l$, where the authors' program scales noise by $1/N_l$ of the
+//! private rows; no conjugate prior; weights have a floor, without which a component that noise has emptied
+//! never comes back (\[Sch21\] reports this failure).
 
 use std::f64::consts::SQRT_2;
 
@@ -63,7 +74,8 @@ pub struct PrivateEmParams {
     pub weight_floor: f64,
     /// Least variance, positive. Default 1e-3, the least eigenvalue in the authors' program.
     pub variance_floor: f64,
-    /// Variance of every coordinate of every component at the start, times d; positive. Default 0.5: wide components find more of the clusters than narrow ones.
+    /// Variance of every coordinate of every component at the start, times d; positive. Default 0.5: wide
+    /// components find more of the clusters than narrow ones.
     pub start_variance: f64,
     /// Seed of start and noise. Default 0.
     pub seed: u64,
@@ -108,14 +120,16 @@ pub struct PrivateEm {
     pub info: PrivateEmInfo,
 }
 
-/// $\rho$ of zero-concentrated privacy that gives $(\varepsilon, \delta)$: the root of $\varepsilon = \rho + 2\sqrt{\rho \ln(1/\delta)}$ (\[BS16\] proposition 1.3).
+/// $\rho$ of zero-concentrated privacy that gives $(\varepsilon, \delta)$: the root of
+/// $\varepsilon = \rho + 2\sqrt{\rho \ln(1/\delta)}$ (\[BS16\] proposition 1.3).
 pub fn zero_concentrated_cost(epsilon: f64, delta: f64) -> f64 {
     let log = -delta.ln();
     // The difference of the two roots, without its cancellation.
     (epsilon / ((log + epsilon).sqrt() + log.sqrt())).powi(2)
 }
 
-/// DP-EM with k components from a random start: equal weights, equal variances, means with uniform direction and uniform norm in the unit ball.
+/// DP-EM with k components from a random start: equal weights, equal variances, means with uniform direction
+/// and uniform norm in the unit ball.
 ///
 /// A row outside the unit ball is refused. Cost: see the [module](mod@crate::private_em).
 pub fn private_em(rows: Rows<'_>, k: usize, params: &PrivateEmParams) -> Result<PrivateEm> {

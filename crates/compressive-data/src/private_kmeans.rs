@@ -1,26 +1,36 @@
-//! DP-Lloyd: k-means under pure $\varepsilon$-differential privacy, the baseline of private compressive k-means.
+//! DP-Lloyd: k-means under pure $\varepsilon$-differential privacy, the baseline of private compressive
+//! k-means.
 //!
-//! Lloyd's iteration in which a centre sees its rows only through a noisy sum and a noisy count. Neighbouring tables differ by one row more or
-//! less. Rows are clipped to a box with middle $o$ and half-widths $r_j$, declared by the caller; $S_{lj}$ is the sum of $x_j - o_j$ over the rows of centre $l$, $C_l$ their number:
+//! Lloyd's iteration in which a centre sees its rows only through a noisy sum and a noisy count. Neighbouring
+//! tables differ by one row more or less. Rows are clipped to a box with middle $o$ and half-widths $r_j$,
+//! declared by the caller; $S_{lj}$ is the sum of $x_j - o_j$ over the rows of centre $l$, $C_l$ their
+//! number:
 //!
 //! 1. every row goes to its nearest centre (in the user's units);
-//! 2. $\hat S_{lj} = S_{lj} + \mathrm{Lap}(r_j/\varepsilon_1)$ and $\hat C_l = C_l + \mathrm{Lap}(1/\varepsilon_0)$;
-//! 3. $c_l = o + \hat S_l / \hat C_l$, clipped to the box. A centre whose noisy count is below one, or below the noise's standard deviation, keeps its place;
+//! 2. $\hat S_{lj} = S_{lj} + \mathrm{Lap}(r_j/\varepsilon_1)$ and
+//!    $\hat C_l = C_l + \mathrm{Lap}(1/\varepsilon_0)$;
+//! 3. $c_l = o + \hat S_l / \hat C_l$, clipped to the box. A centre whose noisy count is below one, or below
+//!    the noise's standard deviation, keeps its place;
 //! 4. stop after T iterations.
 //!
-//! **Budget.** One row belongs to one centre: it moves the d sums by at most $r_j$ each and the count by 1, so that an iteration costs
-//! $\varepsilon_t = d\,\varepsilon_1 + \varepsilon_0$ and the whole run $\varepsilon = T \varepsilon_t$.
+//! **Budget.** One row belongs to one centre: it moves the d sums by at most $r_j$ each and the count by 1,
+//! so that an iteration costs $\varepsilon_t = d\,\varepsilon_1 + \varepsilon_0$ and the whole run
+//! $\varepsilon = T \varepsilon_t$.
 //!
-//! **Split.** To first order the mean squared error of a centre, in half-widths, is $\tfrac{2}{C^2}\big(d/\varepsilon_1^2 + d\,\bar c^2/\varepsilon_0^2\big)$ with $\bar c$ the
-//! root mean square of its coordinates. Under $d\,\varepsilon_1 + \varepsilon_0 = \varepsilon_t$ it is least at $\varepsilon_0/\varepsilon_1 = q = (d\,\bar c^2)^{1/3}$, where it is $2(d + q)^3/(C\varepsilon_t)^2$.
+//! **Split.** To first order the mean squared error of a centre, in half-widths, is
+//! $\tfrac{2}{C^2}\big(d/\varepsilon_1^2 + d\,\bar c^2/\varepsilon_0^2\big)$ with $\bar c$ the root mean
+//! square of its coordinates. Under $d\,\varepsilon_1 + \varepsilon_0 = \varepsilon_t$ it is least at
+//! $\varepsilon_0/\varepsilon_1 = q = (d\,\bar c^2)^{1/3}$, where it is $2(d + q)^3/(C\varepsilon_t)^2$.
 //! \[SCL16\] writes $q = (4 d \rho^2)^{1/3}$ with $\rho = 0.225$, that is $\bar c = 0.45$.
 //!
-//! **Iterations.** The rule of \[SCL16\]: $T = \varepsilon/\varepsilon_m$, rounded down, at least 2 and at most 7, where $\varepsilon_m = \sqrt{500\,k^3 (d + q)^3}/n$ is the budget of an iteration whose noise
-//! in k equal clusters adds 0.004 to the squared errors of the centres, summed over the centres. It treats n as public, as the paper does.
+//! **Iterations.** The rule of \[SCL16\]: $T = \varepsilon/\varepsilon_m$, rounded down, at least 2 and at
+//! most 7, where $\varepsilon_m = \sqrt{500\,k^3 (d + q)^3}/n$ is the budget of an iteration whose noise in k
+//! equal clusters adds 0.004 to the squared errors of the centres, summed over the centres. It treats n as
+//! public, as the paper does.
 //!
-//! Cost: T passes of 3 n k d operations, over all threads; no copy of the rows.
-//! What it does not do: protect anyone. The noise is made of floating-point numbers from the lab's generator: good for measuring utility, not for a release.
-//! Reference: \[BDMN05\] for the algorithm; \[SCL16\] for split, iterations and start.
+//! Cost: T passes of 3 n k d operations, over all threads; no copy of the rows. What it does not do: protect
+//! anyone. The noise is made of floating-point numbers from the lab's generator: good for measuring utility,
+//! not for a release. Reference: \[BDMN05\] for the algorithm; \[SCL16\] for split, iterations and start.
 
 mod start;
 
@@ -80,8 +90,8 @@ impl Bounds {
 pub enum PrivateStart {
     /// Independent and uniform in the box.
     Uniform,
-    /// Spread by sphere packing \[SCL16\]: with the box scaled to $[-1, 1]^d$, random centres at least a from the boundary and 2a from each other, for the largest a that a
-    /// bisection finds.
+    /// Spread by sphere packing \[SCL16\]: with the box scaled to $[-1, 1]^d$, random centres at least a from
+    /// the boundary and 2a from each other, for the largest a that a bisection finds.
     #[default]
     Spread,
 }
@@ -95,7 +105,8 @@ pub struct PrivateKMeansParams {
     pub iterations: Option<usize>,
     /// The start. Default [`PrivateStart::Spread`].
     pub start: PrivateStart,
-    /// $\bar c$, the expected root mean square of a centre's coordinates in half-widths of the box, positive: it sets the split. Default 0.45.
+    /// $\bar c$, the expected root mean square of a centre's coordinates in half-widths of the box, positive:
+    /// it sets the split. Default 0.45.
     pub coordinate_rms: f64,
     /// Seed of start and noise. Default 0.
     pub seed: u64,
@@ -161,7 +172,8 @@ pub fn private_kmeans(
     for _ in 0..budget.iterations {
         let mut tally = tally(rows, &centers, bounds, &middle, params.threads);
         tally.add_noise(&sum_scales, count_scale, &mut rng);
-        // Below one standard deviation of the count's noise, a quotient says more about the noise than about the rows.
+        // Below one standard deviation of the count's noise, a quotient says more about the noise than about
+        // the rows.
         let count_min = (std::f64::consts::SQRT_2 * count_scale).max(1.0);
         kept += move_centers(&mut centers, &tally, bounds, &middle, count_min);
     }

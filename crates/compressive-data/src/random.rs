@@ -1,8 +1,9 @@
 //! A small generator of its own, so that an experiment's data depend on its seed only.
 //!
-//! xoshiro256++ (Blackman and Vigna 2021), its state filled by SplitMix64; normals by the polar method of Marsaglia and Bray (1964); gammas by
-//! Marsaglia and Tsang (2000). Not for noise that must protect
-//! someone (the private baselines use it to measure utility only), and unrelated to the frequencies of a spec, whose generator belongs to the file format.
+//! xoshiro256++ (Blackman and Vigna 2021), its state filled by SplitMix64; normals by the polar method of
+//! Marsaglia and Bray (1964); gammas by Marsaglia and Tsang (2000). Not for noise that must protect someone
+//! (the private baselines use it to measure utility only), and unrelated to the frequencies of a spec, whose
+//! generator belongs to the file format.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -28,7 +29,8 @@ impl Rng {
         Rng { state: std::array::from_fn(|_| split_mix(&mut counter)), spare: None }
     }
 
-    /// The stream of an index under a seed, for restarts and chunks: `derived(seed, i)` differs from `new(seed)` for every i.
+    /// The stream of an index under a seed, for restarts and chunks: `derived(seed, i)` differs from
+    /// `new(seed)` for every i.
     pub fn derived(seed: u64, index: u64) -> Rng {
         let mut counter = seed ^ 0x6C61_6221_6C61_6221;
         let mixed = split_mix(&mut counter).wrapping_add(index);
@@ -104,7 +106,8 @@ impl Rng {
         }
     }
 
-    /// The positive stable law of exponent a in (0, 1], with $E\,e^{-tA} = e^{-t^a}$; 1 for a = 1. With $x = \sqrt A\,g$ and g Gaussian, x is symmetric stable of exponent 2a.
+    /// The positive stable law of exponent a in (0, 1], with $E\,e^{-tA} = e^{-t^a}$; 1 for a = 1. With
+    /// $x = \sqrt A\,g$ and g Gaussian, x is symmetric stable of exponent 2a.
     ///
     /// Reference: Chambers, Mallows, Stuck, J. Am. Stat. Assoc. 71, 1976 (the form of Kanter, 1975).
     pub fn positive_stable(&mut self, a: f64) -> f64 {
@@ -116,7 +119,8 @@ impl Rng {
         (a * u).sin() / u.sin().powf(1.0 / a) * ((rest * u).sin() / e).powf(rest / a)
     }
 
-    /// Weights of the symmetric Dirichlet distribution: k positive numbers of sum 1, for a positive concentration.
+    /// Weights of the symmetric Dirichlet distribution: k positive numbers of sum 1, for a positive
+    /// concentration.
     pub fn dirichlet(&mut self, concentration: f64, k: usize) -> Vec<f64> {
         let mut weights: Vec<f64> = (0..k).map(|_| self.gamma(concentration)).collect();
         let total: f64 = weights.iter().sum();
@@ -131,7 +135,8 @@ impl Rng {
         }
     }
 
-    /// An index with probability proportional to its weight; weights are nonnegative, and the last index is given where their sum is not positive.
+    /// An index with probability proportional to its weight; weights are nonnegative, and the last index is
+    /// given where their sum is not positive.
     pub fn choice(&mut self, weights: &[f64]) -> usize {
         let mut left = self.uniform() * weights.iter().sum::<f64>();
         for (index, &weight) in weights.iter().enumerate() {
@@ -167,7 +172,8 @@ mod tests {
 
     #[test]
     fn moments_of_normal_and_gamma_are_right() {
-        // 2e5 draws: five standard errors are 0.011 for the normal mean, 0.016 for its square, and 5 sqrt(a / n) for a gamma's mean.
+        // 2e5 draws: five standard errors are 0.011 for the normal mean, 0.016 for its square, and 5 sqrt(a /
+        // n) for a gamma's mean.
         let mut rng = Rng::new(3);
         let n = 200_000;
         let mean = |draws: &[f64]| draws.iter().sum::<f64>() / n as f64;
@@ -182,7 +188,8 @@ mod tests {
 
     #[test]
     fn laplace_draws_have_the_right_quantiles() {
-        // P(|x| > t) = e^-t, and the sign is fair: five standard errors of a share p over 1e5 draws are 5 sqrt(p (1 - p) / 1e5).
+        // P(|x| > t) = e^-t, and the sign is fair: five standard errors of a share p over 1e5 draws are 5
+        // sqrt(p (1 - p) / 1e5).
         let mut rng = Rng::new(6);
         let draws: Vec<f64> = (0..100_000).map(|_| rng.laplace()).collect();
         let share = |hit: &dyn Fn(f64) -> bool| draws.iter().filter(|x| hit(**x)).count() as f64 / 1e5;

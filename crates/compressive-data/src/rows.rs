@@ -10,7 +10,8 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Checks that `values` are whole rows of `dim` columns, at least one of them, all finite. Cost: one pass.
+    /// Checks that `values` are whole rows of `dim` columns, at least one of them, all finite. Cost: one
+    /// pass.
     pub fn new(values: &'a [f64], dim: usize) -> Result<Rows<'a>> {
         at_least_one("dim", dim)?;
         if values.is_empty() {

@@ -1,10 +1,10 @@
 //! Arrow IPC: the file format (`.arrow`, `.feather`, `.ipc`), which can be read in any order.
 //!
-//! A part is one record batch, or several small ones, decoded by the worker. A batch of many rows is decoded under
-//! the lock and handed out in slices, so that all workers share it.
+//! A part is one record batch, or several small ones, decoded by the worker. A batch of many rows is decoded
+//! under the lock and handed out in slices, so that all workers share it.
 //!
-//! Memory: a record batch is the unit that can be decoded, with all its columns; a file written as one huge batch
-//! therefore needs room for that batch.
+//! Memory: a record batch is the unit that can be decoded, with all its columns; a file written as one huge
+//! batch therefore needs room for that batch.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -37,8 +37,8 @@ struct Place {
     before: u64,
 }
 
-/// What the footer of a file says. The file is opened for every pass: a data set may have more files than a process
-/// may hold open.
+/// What the footer of a file says. The file is opened for every pass: a data set may have more files than a
+/// process may hold open.
 struct ArrowFile {
     path: Arc<str>,
     schema: SchemaRef,

@@ -1,7 +1,7 @@
 //! Arrow IPC messages: framing, checks and decoding, shared by the file and the stream format.
 //!
-//! A message is a flatbuffer (schema, dictionary or record batch) followed by a body of buffers. The decoder of the
-//! Arrow crate trusts the places and sizes in it, so they are checked here first.
+//! A message is a flatbuffer (schema, dictionary or record batch) followed by a body of buffers. The decoder
+//! of the Arrow crate trusts the places and sizes in it, so they are checked here first.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -144,7 +144,8 @@ fn check_places(path: &str, header: BatchHeader<'_>, body_len: u64) -> Result<u6
     Ok(rows)
 }
 
-/// Checks the sizes that compressed buffers announce, for which memory is taken. The places must be checked before.
+/// Checks the sizes that compressed buffers announce, for which memory is taken. The places must be checked
+/// before.
 fn check_sizes(path: &str, header: BatchHeader<'_>, body: &[u8]) -> Result<()> {
     if header.compression().is_none() {
         return Ok(());

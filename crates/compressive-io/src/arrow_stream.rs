@@ -1,7 +1,7 @@
 //! Arrow IPC: the stream format (`.arrows`, or through a pipe), which is read from its start to its end.
 //!
-//! Messages are read in order under the lock and decoded by the workers; a batch of many rows is decoded under the lock
-//! and handed out in slices. Memory holds one batch per worker.
+//! Messages are read in order under the lock and decoded by the workers; a batch of many rows is decoded
+//! under the lock and handed out in slices. Memory holds one batch per worker.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;

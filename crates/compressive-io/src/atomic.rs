@@ -9,8 +9,8 @@ use crate::error::{Error, Result, path_text};
 
 /// Writes `bytes` to `path`: into a temporary file beside it, flushed to the disk, then renamed over it.
 ///
-/// A reader of `path` sees the old content or the new one, never a part; a failed or interrupted call leaves the old
-/// content.
+/// A reader of `path` sees the old content or the new one, never a part; a failed or interrupted call leaves
+/// the old content.
 ///
 /// # Errors
 /// [`Error::Io`] naming the path if the directory is missing or not writable, or the disk is full.

@@ -1,7 +1,8 @@
-//! Arrow record batches handed over by another program in the same process: a stream that is read once, or a table that is in memory already.
+//! Arrow record batches handed over by another program in the same process: a stream that is read once, or a
+//! table that is in memory already.
 //!
-//! The first batches of a stream that a pilot looks at are kept for the full pass. A table in memory can be read any number of times and sampled at any place;
-//! its batches are shared, not copied.
+//! The first batches of a stream that a pilot looks at are kept for the full pass. A table in memory can be
+//! read any number of times and sampled at any place; its batches are shared, not copied.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

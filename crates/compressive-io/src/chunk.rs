@@ -1,8 +1,8 @@
 //! Rows on their way from a reader to the kernel.
 //!
-//! A [`RowChunk`] is filled by a [`RowReader`] and emptied by the driver, again and again, without allocating:
-//! row-major values in f32 (where the file has f32) or f64, optional weights, optional group keys, and enough to
-//! name the file and the row of every value in an error.
+//! A [`RowChunk`] is filled by a [`RowReader`] and emptied by the driver, again and again, without
+//! allocating: row-major values in f32 (where the file has f32) or f64, optional weights, optional group
+//! keys, and enough to name the file and the row of every value in an error.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::error::Result;
 
 /// A source of rows that hands out parts in order; parts are read by different threads at the same time.
 ///
-/// Implementations keep `next_part` cheap: it runs under a lock. Whatever can be decoded without knowing the parts
-/// before it belongs into the [`RowReader`].
+/// Implementations keep `next_part` cheap: it runs under a lock. Whatever can be decoded without knowing the
+/// parts before it belongs into the [`RowReader`].
 pub trait DataSource: Send {
     /// Names of the feature columns, in the order of the values in a row.
     fn columns(&self) -> &[String];
@@ -171,7 +171,8 @@ impl RowChunk {
         &self.file
     }
 
-    /// Place, from 0, of the row with index `i` among all rows of which this chunk was filled, those left out included.
+    /// Place, from 0, of the row with index `i` among all rows of which this chunk was filled, those left out
+    /// included.
     pub fn place(&self, i: usize) -> usize {
         i + self.gaps.partition_point(|&before| before <= i)
     }
@@ -193,8 +194,8 @@ impl RowChunk {
         self.n_rows += 1;
     }
 
-    /// Takes the `n_rows` rows written in place, after removing those with a value that is not finite or a missing
-    /// key; with `skip` false the first of them is the error that `report(row, slot)` makes.
+    /// Takes the `n_rows` rows written in place, after removing those with a value that is not finite or a
+    /// missing key; with `skip` false the first of them is the error that `report(row, slot)` makes.
     pub(crate) fn settle(
         &mut self,
         n_rows: usize,

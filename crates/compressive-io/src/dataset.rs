@@ -16,8 +16,8 @@ use crate::table::{Opened, Parts};
 
 /// The rows of one or several inputs that have the same columns.
 ///
-/// Opening looks at every input (footer, header or first records) but reads no rows beyond that; rows come from
-/// [`Dataset::source`] in any number of passes, except from a stream, which gives them once.
+/// Opening looks at every input (footer, header or first records) but reads no rows beyond that; rows come
+/// from [`Dataset::source`] in any number of passes, except from a stream, which gives them once.
 pub struct Dataset {
     pub(crate) files: Vec<OpenedFile>,
     names: Arc<Names>,
@@ -34,8 +34,8 @@ impl Dataset {
     /// Opens files, globs, directories (all readable files below them, sorted) or `-` for standard input.
     ///
     /// # Errors
-    /// Missing, empty, unreadable or unrecognised inputs; inputs with different columns; columns that are absent or
-    /// not numeric.
+    /// Missing, empty, unreadable or unrecognised inputs; inputs with different columns; columns that are
+    /// absent or not numeric.
     pub fn open(inputs: &[String], options: &ReadOptions) -> Result<Dataset> {
         let inputs = inputs::expand(inputs)?;
         let opened = inputs.iter().map(|input| open::open(input, options)).collect::<Result<Vec<_>>>()?;
@@ -62,7 +62,8 @@ impl Dataset {
         Dataset::new(vec![batches::open_stream(name, batches)], options)
     }
 
-    /// Takes the Arrow record batches of a table in memory, which are held and can be read and sampled any number of times.
+    /// Takes the Arrow record batches of a table in memory, which are held and can be read and sampled any
+    /// number of times.
     ///
     /// # Errors
     /// As [`Dataset::open`].

@@ -1,13 +1,13 @@
 //! The threaded pass: rows of a source into sketches.
 //!
-//! Workers take parts of the source in order (under a lock, cheaply), read them, and sum the rows into sketches of
-//! their own, one per group; at the end the sketches are merged. Sums are exact integers, so the result has the same
-//! bytes for any number of threads and any size of chunks.
+//! Workers take parts of the source in order (under a lock, cheaply), read them, and sum the rows into
+//! sketches of their own, one per group; at the end the sketches are merged. Sums are exact integers, so the
+//! result has the same bytes for any number of threads and any size of chunks.
 //!
 //! The error reported does not depend on the threads either.
 //!
-//! Cost: that of [`SketchOperator::accumulate`] over the number of threads; memory: one chunk, one part and one sketch
-//! per group for every thread.
+//! Cost: that of [`SketchOperator::accumulate`] over the number of threads; memory: one chunk, one part and
+//! one sketch per group for every thread.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -54,7 +54,8 @@ pub struct Outcome {
 /// Sketches all rows of a data set, opened with the columns of the operator's spec in their order.
 ///
 /// # Errors
-/// The earliest bad row or unreadable part; [`Error::TooManyGroups`]; [`Error::NoRows`]; [`Error::Interrupted`].
+/// The earliest bad row or unreadable part; [`Error::TooManyGroups`]; [`Error::NoRows`];
+/// [`Error::Interrupted`].
 pub fn sketch_dataset(
     dataset: &mut Dataset,
     operator: &SketchOperator,
@@ -66,7 +67,8 @@ pub fn sketch_dataset(
 /// Sketches all rows of any source; see [`sketch_dataset`].
 ///
 /// # Errors
-/// As [`sketch_dataset`], and [`Error::WrongWidth`] if the source has another number of columns than the operator.
+/// As [`sketch_dataset`], and [`Error::WrongWidth`] if the source has another number of columns than the
+/// operator.
 pub fn sketch_source(
     source: &mut dyn DataSource,
     operator: &SketchOperator,

@@ -2,7 +2,8 @@
 
 use compressive::privacy::Entropy;
 
-/// The operating system's generator (`getrandom` on Linux, its like elsewhere): the source that a private release must take its noise from.
+/// The operating system's generator (`getrandom` on Linux, its like elsewhere): the source that a private
+/// release must take its noise from.
 ///
 /// Nothing can seed it or repeat its bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,8 @@ mod tests {
         OsEntropy.fill(&mut a).unwrap();
         OsEntropy.fill(&mut b).unwrap();
         assert_ne!(a, b);
-        // A fair byte is 0 with probability 1/256: 16 expected, and more than 100 with probability below 1e-40.
+        // A fair byte is 0 with probability 1/256: 16 expected, and more than 100 with probability below
+        // 1e-40.
         assert!(a.iter().filter(|byte| **byte == 0).count() < 100);
         OsEntropy.fill(&mut []).unwrap();
     }

@@ -1,7 +1,8 @@
-//! Parts of a source for several workers: handed out in order, stopped at the first error, counted for the progress bar.
+//! Parts of a source for several workers: handed out in order, stopped at the first error, counted for the
+//! progress bar.
 //!
-//! Errors do not depend on the threads: after the first error no more parts are handed out, those in work are finished, and the error of the
-//! earliest part is reported; every earlier part was handed out before it.
+//! Errors do not depend on the threads: after the first error no more parts are handed out, those in work are
+//! finished, and the error of the earliest part is reported; every earlier part was handed out before it.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,7 +44,8 @@ struct Numbered<'a> {
 /// A part with its number.
 pub(crate) type Part = (u64, Box<dyn RowReader + Send>);
 
-/// A panic of another worker is passed on when the threads are joined; until then its data are as good as any.
+/// A panic of another worker is passed on when the threads are joined; until then its data are as good as
+/// any.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

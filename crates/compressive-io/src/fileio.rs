@@ -47,8 +47,8 @@ pub(crate) fn fill(input: &mut dyn Read, buffer: &mut Vec<u8>, len: usize) -> io
     Ok(got < missing)
 }
 
-/// Byte buffers that return after use: blocks of a megabyte would otherwise be mapped and zeroed by the system
-/// each time.
+/// Byte buffers that return after use: blocks of a megabyte would otherwise be mapped and zeroed by the
+/// system each time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BufferPool(Arc<Mutex<Vec<Vec<u8>>>>);
 

@@ -1,7 +1,8 @@
 //! Damaged files and the decoders of other crates.
 //!
-//! Some of what the Arrow and Parquet crates meet in damaged bytes ends in a panic in them. That is an error of the file like any other, so it is
-//! caught; [`hide_decoder_panics`] also keeps its text off the user's screen.
+//! Some of what the Arrow and Parquet crates meet in damaged bytes ends in a panic in them. That is an error
+//! of the file like any other, so it is caught; [`hide_decoder_panics`] also keeps its text off the user's
+//! screen.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -67,8 +67,8 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// All files of a known extension below a directory. Names that start with `.` or `_` are what other programs leave
-/// beside their tables (`_SUCCESS`, `.crc`).
+/// All files of a known extension below a directory. Names that start with `.` or `_` are what other programs
+/// leave beside their tables (`_SUCCESS`, `.crc`).
 fn directory(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];

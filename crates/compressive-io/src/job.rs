@@ -1,7 +1,7 @@
 //! From inputs to a sketch: open, pilot, design, the look that is paid for, and the pass over all rows.
 //!
-//! The program, Python and whoever pushes rows to a collector take these steps from here, so that one file, task and
-//! map give one recipe everywhere.
+//! The program, Python and whoever pushes rows to a collector take these steps from here, so that one file,
+//! task and map give one recipe everywhere.
 
 use compressive::design::{Designed, Look, Reason, Request, design, look_spec};
 use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::pilot::Pilot;
 
-/// Rows that a recipe is chosen on and a sketch is made of: a [`Dataset`], or what another language holds in memory.
+/// Rows that a recipe is chosen on and a sketch is made of: a [`Dataset`], or what another language holds in
+/// memory.
 pub trait Readable {
     /// Names of the feature columns.
     fn columns(&self) -> &[String];
@@ -107,11 +108,13 @@ impl Job {
         table.pilot(rows.max(2), self.request.seed)
     }
 
-    /// The recipe: the one that is given, or else one chosen on a pilot, from bounds, or by a look that is paid for,
-    /// which is a pass over all rows with `options`. `again` says that a pass over the rows is to follow.
+    /// The recipe: the one that is given, or else one chosen on a pilot, from bounds, or by a look that is
+    /// paid for, which is a pass over all rows with `options`. `again` says that a pass over the rows is to
+    /// follow.
     ///
     /// # Errors
-    /// Those of the pilot, of [`design`] and of a pass; [`Error::ReadOnce`] for a look at rows that are needed again.
+    /// Those of the pilot, of [`design`] and of a pass; [`Error::ReadOnce`] for a look at rows that are
+    /// needed again.
     pub fn recipe(
         &self,
         table: &mut dyn Readable,
@@ -136,8 +139,8 @@ impl Job {
         Ok(Recipe { spec, reasons, pilot: None })
     }
 
-    /// A small private sketch of all rows. Its own recipe comes from the bounds alone, which costs nothing, so all of
-    /// epsilon is for the sums and their number.
+    /// A small private sketch of all rows. Its own recipe comes from the bounds alone, which costs nothing,
+    /// so all of epsilon is for the sums and their number.
     fn paid_look(
         &self,
         table: &mut dyn Readable,

@@ -1,16 +1,17 @@
 //! Reading tables of any size, and sketching them on all processors.
 //!
-//! [`Dataset::open`] takes files, globs, directories or standard input in CSV, Parquet, npy or Arrow format and finds the
-//! numeric columns, and [`Dataset::from_batches`] those of Arrow record batches; [`Dataset::pilot`] samples rows to design a spec from; [`sketch_dataset`] sums every row into one
-//! sketch per group. Memory does not grow with the number of rows, and the result has the same bytes whatever the
+//! [`Dataset::open`] takes files, globs, directories or standard input in CSV, Parquet, npy or Arrow format
+//! and finds the numeric columns, and [`Dataset::from_batches`] those of Arrow record batches;
+//! [`Dataset::pilot`] samples rows to design a spec from; [`sketch_dataset`] sums every row into one sketch
+//! per group. Memory does not grow with the number of rows, and the result has the same bytes whatever the
 //! format, the chunk size and the number of threads.
 //!
-//! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and samples it.
-//! Bad values never reach a sketch: they are errors that name file, row and column, or are left out and counted.
-//! [`Job`] is the way from inputs to a recipe, the same for the program, Python and `push`.
-//! [`pass_in_order`] is the same pass for results that follow the rows' order, such as predictions; [`TableWriter`] writes them.
-//! [`OsEntropy`] is the randomness that private releases need.
-//! [`write_atomic`] and [`AtomicFile`] write results so that an interrupted run leaves no half-written file.
+//! A format is one module that opens a file, hands out its rows in parts ([`DataSource`], [`RowReader`]) and
+//! samples it. Bad values never reach a sketch: they are errors that name file, row and column, or are left
+//! out and counted. [`Job`] is the way from inputs to a recipe, the same for the program, Python and `push`.
+//! [`pass_in_order`] is the same pass for results that follow the rows' order, such as predictions;
+//! [`TableWriter`] writes them. [`OsEntropy`] is the randomness that private releases need. [`write_atomic`]
+//! and [`AtomicFile`] write results so that an interrupted run leaves no half-written file.
 
 #![forbid(unsafe_code)]
 

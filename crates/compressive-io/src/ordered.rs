@@ -1,7 +1,9 @@
-//! The threaded pass whose results come out in the order of the rows: for predictions, and for sums that do not depend on the threads.
+//! The threaded pass whose results come out in the order of the rows: for predictions, and for sums that do
+//! not depend on the threads.
 //!
-//! Workers take parts of the source as in the sketching pass. The worker of the earliest unfinished part delivers its results at once; the others
-//! keep theirs until it is their turn, and pause when they hold [`HELD_BYTES_MAX`]. So memory is bounded, and the earliest part never waits.
+//! Workers take parts of the source as in the sketching pass. The worker of the earliest unfinished part
+//! delivers its results at once; the others keep theirs until it is their turn, and pause when they hold
+//! [`HELD_BYTES_MAX`]. So memory is bounded, and the earliest part never waits.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -22,12 +24,15 @@ pub struct Ready<T> {
     pub bytes: usize,
 }
 
-/// Calls a worker of `new_worker` for every chunk, each worker on a thread of its own, and `deliver` with the results in the order of the rows.
+/// Calls a worker of `new_worker` for every chunk, each worker on a thread of its own, and `deliver` with the
+/// results in the order of the rows.
 ///
-/// Chunks do not depend on the number of threads, so neither does what is delivered. `max_groups` of the options is not used.
+/// Chunks do not depend on the number of threads, so neither does what is delivered. `max_groups` of the
+/// options is not used.
 ///
 /// # Errors
-/// The earliest bad row, unreadable part or failure of a worker or of `deliver`; [`Error::Interrupted`](crate::Error::Interrupted).
+/// The earliest bad row, unreadable part or failure of a worker or of `deliver`;
+/// [`Error::Interrupted`](crate::Error::Interrupted).
 pub fn pass_in_order<T: Send, W: FnMut(&RowChunk) -> Result<Ready<T>>>(
     source: &mut dyn DataSource,
     options: &DriveOptions<'_>,
@@ -122,7 +127,8 @@ struct State {
     ended: Option<u64>,
 }
 
-/// The turn of one part; dropped before it was finished, it ends the pass for all later parts, also when a worker panics.
+/// The turn of one part; dropped before it was finished, it ends the pass for all later parts, also when a
+/// worker panics.
 struct Turn<'a> {
     turns: &'a Turns,
     number: u64,

@@ -1,9 +1,9 @@
 //! Parquet files.
 //!
-//! Only the columns in use are read, page by page. While many row groups remain, a part is a row group that its worker
-//! decodes in batches; the last row groups of a file (all of them, in a small file) are decoded under the lock and
-//! handed out batch by batch, so that no worker idles while another has a million rows before it. Decoding costs a
-//! fraction of sketching, so the lock is rarely waited for.
+//! Only the columns in use are read, page by page. While many row groups remain, a part is a row group that
+//! its worker decodes in batches; the last row groups of a file (all of them, in a small file) are decoded
+//! under the lock and handed out batch by batch, so that no worker idles while another has a million rows
+//! before it. Decoding costs a fraction of sketching, so the lock is rarely waited for.
 //!
 //! Memory: per part one page of every column in use, and one batch of rows.
 
@@ -102,8 +102,8 @@ impl Table for ParquetTable {
 
 /// For the row groups to be sampled: the first rows of the sampled blocks, within the group.
 ///
-/// Opening a row group costs a page of every column, so only [`SAMPLE_GROUPS`] of them, evenly spread, are opened;
-/// places that fall into another move to the same relative place of the nearest chosen one.
+/// Opening a row group costs a page of every column, so only [`SAMPLE_GROUPS`] of them, evenly spread, are
+/// opened; places that fall into another move to the same relative place of the nearest chosen one.
 fn sample_places(sizes: &[u64], spread: &Spread) -> Vec<(usize, Vec<u64>)> {
     let chosen: Vec<usize> = if sizes.len() <= SAMPLE_GROUPS {
         (0..sizes.len()).collect()
@@ -161,7 +161,8 @@ struct Groups {
 impl Groups {
     /// Batches of one row group.
     fn open_group(&self, group: usize, selection: Option<RowSelection>) -> Result<Batches> {
-        // Every part opens the file for itself: the decoder moves the file's cursor, which clones of a handle share.
+        // Every part opens the file for itself: the decoder moves the file's cursor, which clones of a handle
+        // share.
         let file = fileio::open(&self.path)?;
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.plan.file_columns());
         let mut builder =

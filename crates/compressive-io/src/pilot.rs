@@ -1,13 +1,15 @@
 //! A sample of rows to design a spec from, before the full pass.
 //!
 //! - Small inputs are read whole, through a reservoir (Vitter's algorithm R): a uniform sample.
-//! - Large files that can be read out of order give blocks of rows at places spread over their length: one place
-//!   drawn in each of [`POINTS`] equal strata of the total size, so that sorted and drifting data are covered.
-//! - Streams and compressed files give a reservoir over their first [`HEAD_BYTES`]; the bytes of a stream are kept,
-//!   so that the full pass still sees every row.
+//! - Large files that can be read out of order give blocks of rows at places spread over their length: one
+//!   place drawn in each of [`POINTS`] equal strata of the total size, so that sorted and drifting data are
+//!   covered.
+//! - Streams and compressed files give a reservoir over their first [`HEAD_BYTES`]; the bytes of a stream are
+//!   kept, so that the full pass still sees every row.
 //!
-//! The sample is a function of the data and the seed. Rows with bad values are dropped: the full pass reports them.
-//! Cost: at most about [`HEAD_BYTES`] of text, or some pages of [`FILES_MAX`] files; memory: the sample.
+//! The sample is a function of the data and the seed. Rows with bad values are dropped: the full pass reports
+//! them. Cost: at most about [`HEAD_BYTES`] of text, or some pages of [`FILES_MAX`] files; memory: the
+//! sample.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -188,8 +190,8 @@ impl Dataset {
     }
 }
 
-/// The files to sample with their share of the sample, proportional to their size; a stream, whose size is unknown,
-/// counts as much as the average file.
+/// The files to sample with their share of the sample, proportional to their size; a stream, whose size is
+/// unknown, counts as much as the average file.
 fn choose_files(files: &[OpenedFile], rng: &mut SplitMix64) -> Vec<(usize, f64)> {
     let known: Vec<u64> = files.iter().filter_map(|file| file.opened.n_bytes).collect();
     let average = if known.is_empty() { 1.0 } else { known.iter().sum::<u64>() as f64 / known.len() as f64 };
@@ -252,7 +254,8 @@ fn pilot_file(
     Ok(())
 }
 
-/// Keeps `wanted` of the rows from `start` on: blocks are rounded up, and the excess must not come from one end.
+/// Keeps `wanted` of the rows from `start` on: blocks are rounded up, and the excess must not come from one
+/// end.
 fn thin(rows: &mut Vec<f64>, start: usize, dim: usize, wanted: usize, rng: &mut SplitMix64) {
     let held = (rows.len() - start) / dim;
     let mut kept = 0;

@@ -1,7 +1,7 @@
 //! Which columns of a file play which part.
 //!
-//! Every format reports its columns as [`ColumnInfo`]; [`choose`] picks the features once for the whole data set, and
-//! [`Plan::resolve`] finds the chosen names in each file.
+//! Every format reports its columns as [`ColumnInfo`]; [`choose`] picks the features once for the whole data
+//! set, and [`Plan::resolve`] finds the chosen names in each file.
 
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ pub struct LeftOut {
     pub name: String,
     /// Why it is left out: `text (such as "Paris")`, `excluded`, ...
     pub reason: String,
-    /// Whether the user's own options leave it out (`--columns`, `--exclude`, `--by`, `--weights`), and not what it holds.
+    /// Whether the user's own options leave it out (`--columns`, `--exclude`, `--by`, `--weights`), and not
+    /// what it holds.
     pub asked: bool,
 }
 

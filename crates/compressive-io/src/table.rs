@@ -30,8 +30,8 @@ pub(crate) trait Table: Send {
     /// All rows, in parts.
     fn parts(&mut self, plan: &Arc<Plan>) -> Result<Box<dyn Parts>>;
 
-    /// The first rows only, from about `max_bytes`, of an input that cannot be sampled; nothing that `parts` gives
-    /// later is lost by it.
+    /// The first rows only, from about `max_bytes`, of an input that cannot be sampled; nothing that `parts`
+    /// gives later is lost by it.
     fn head(&mut self, plan: &Arc<Plan>, max_bytes: usize) -> Result<Box<dyn Parts>> {
         let _ = max_bytes;
         self.parts(plan)

@@ -1,10 +1,12 @@
-//! Tables written row by row: CSV, Parquet or npy by the file's extension, in chunks, so that memory does not grow with the rows.
+//! Tables written row by row: CSV, Parquet or npy by the file's extension, in chunks, so that memory does not
+//! grow with the rows.
 //!
-//! Work is split in two: [`TableFormat::encode`] turns the columns of a chunk into bytes (or Arrow arrays) and can run on any thread;
-//! [`TableWriter::write`] appends the encoded chunks in order. The file appears under its name with [`TableWriter::finish`].
+//! Work is split in two: [`TableFormat::encode`] turns the columns of a chunk into bytes (or Arrow arrays)
+//! and can run on any thread; [`TableWriter::write`] appends the encoded chunks in order. The file appears
+//! under its name with [`TableWriter::finish`].
 //!
-//! A missing number is NaN, and an empty field in CSV. An npy file is one array: of one dimension for one column, else of two,
-//! with the type of the columns if they have one in common and f64 if not.
+//! A missing number is NaN, and an empty field in CSV. An npy file is one array: of one dimension for one
+//! column, else of two, with the type of the columns if they have one in common and f64 if not.
 
 mod rows;
 

@@ -1,12 +1,13 @@
-//! A small fixed workload to count instructions of: d = 10, m = 1000, 2000 rows, Fourier, on the backend named by the
-//! first argument (default: the best one of this processor).
+//! A small fixed workload to count instructions of: d = 10, m = 1000, 2000 rows, Fourier, on the backend
+//! named by the first argument (default: the best one of this processor).
 //!
 //! ```text
 //! cargo build --release -p compressive-kernels --example instructions
 //! valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions avx2
 //! ```
 //!
-//! The second argument repeats the workload (default 1): the difference between two counts is free of start-up.
+//! The second argument repeats the workload (default 1): the difference between two counts is free of
+//! start-up.
 
 use compressive_kernels::{Backend, Projection, Scratch, Wave, accumulate};
 

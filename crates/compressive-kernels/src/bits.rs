@@ -1,8 +1,10 @@
 //! How many rows have each bit set: a bit-sliced counter over packed rows of bits.
 //!
-//! Counting bit by bit costs one addition a bit. Here 256 bits are taken at once: bit p of all their counters lies in one plane of 256 bits, and a row is added by full adders on whole planes.
+//! Counting bit by bit costs one addition a bit. Here 256 bits are taken at once: bit p of all their counters
+//! lies in one plane of 256 bits, and a row is added by full adders on whole planes.
 //!
-//! 1. Eight rows go through seven carry-save adders (five operations each), which leave one carry of weight 8.
+//! 1. Eight rows go through seven carry-save adders (five operations each), which leave one carry of weight
+//!    8.
 //! 2. That carry ripples through the planes of weight 8, 16 ... 128.
 //! 3. After at most 248 rows, before the planes could overflow, they are added to the counts.
 //!
@@ -18,7 +20,8 @@ const ROWS: usize = 248;
 
 type Block = [u64; LANES];
 
-/// Adds the number of rows in which each bit is set to `counts`. The first bit of a row is the highest bit of its first byte.
+/// Adds the number of rows in which each bit is set to `counts`. The first bit of a row is the highest bit of
+/// its first byte.
 ///
 /// # Panics
 /// If the bytes are not whole rows of `row_len`, or if there are not 8 `row_len` counts.

@@ -1,7 +1,7 @@
 //! Damped waves in double precision, for decoders: e^q (cos t + i sin t) over slices.
 //!
-//! Decoders need no equal bits across machines, so this is plain code over short arrays that the compiler turns into the vectors
-//! it may use: once for any processor, once with AVX2 and FMA where they are present.
+//! Decoders need no equal bits across machines, so this is plain code over short arrays that the compiler
+//! turns into the vectors it may use: once for any processor, once with AVX2 and FMA where they are present.
 //!
 //! t = j pi/2 + r with |r| <= pi/4, then the Taylor series of sine and cosine to degree 15 and 16; q = i ln 2 + s with |s| <= ln(2)/2, then
 //! the series of the exponential to degree 12. Relative error about 2e-16 for |t| up to 1e5. Cost: about 45 operations an entry.
@@ -58,7 +58,8 @@ const EXP: [f64; 13] = [
     1.0 / 479_001_600.0,
 ];
 
-/// Replaces the exponents q <= 0 in `re` by e^q cos t, and fills `im` with e^q sin t, for the phases t in radians.
+/// Replaces the exponents q <= 0 in `re` by e^q cos t, and fills `im` with e^q sin t, for the phases t in
+/// radians.
 ///
 /// # Panics
 /// If the slices differ in length.

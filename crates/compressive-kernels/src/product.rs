@@ -1,4 +1,5 @@
-//! Products of row-major f64 matrices, for decoders: a safe face of `matrixmultiply`, which picks AVX2 and FMA where they are.
+//! Products of row-major f64 matrices, for decoders: a safe face of `matrixmultiply`, which picks AVX2 and
+//! FMA where they are.
 
 /// Whether a factor is taken as it is stored or transposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +10,8 @@ pub enum Layout {
     Transposed,
 }
 
-/// out = scale * a b + keep * out, with `a` an (r x n) and `b` an (n x c) matrix after their layouts are applied, all row-major.
+/// out = scale * a b + keep * out, with `a` an (r x n) and `b` an (n x c) matrix after their layouts are
+/// applied, all row-major.
 ///
 /// # Panics
 /// If a slice has another length than its shape (r, n, c) asks for.
@@ -30,7 +32,8 @@ pub fn product(
         Layout::Transposed => (1, rows as isize),
     };
     let ((a_row, a_column), (b_row, b_column)) = (strides(a_layout, r, n), strides(b_layout, n, c));
-    // SAFETY: with the lengths asserted above every index r * stride + c * stride lies within its slice, and `out` is not aliased.
+    // SAFETY: with the lengths asserted above every index r * stride + c * stride lies within its slice, and
+    // `out` is not aliased.
     unsafe {
         matrixmultiply::dgemm(
             r,

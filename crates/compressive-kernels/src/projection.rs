@@ -53,7 +53,8 @@ impl Projection {
         Projection { dim, size, kind: Kind::Dense { panels }, start, start_one_bit }
     }
 
-    /// Exponents instead of phases, for [`Wave::Gaussian`]: exponent_j = `weights[j * dim ..]` x + `start[j]`.
+    /// Exponents instead of phases, for [`Wave::Gaussian`]: exponent_j = `weights[j * dim ..]` x +
+    /// `start[j]`.
     ///
     /// Same cost and order of operations as [`Projection::dense`].
     ///

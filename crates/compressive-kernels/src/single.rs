@@ -1,14 +1,17 @@
 //! Products and waves in single precision, for training networks.
 //!
-//! What is learned must not depend on the machine, so these give the same bits everywhere: multiplications and additions are rounded one by one, in an order that depends on the shapes
-//! alone. It is plain code over short arrays that the compiler turns into the vectors it may use: once for any processor, once with AVX2 (but without fused operations) where present.
+//! What is learned must not depend on the machine, so these give the same bits everywhere: multiplications
+//! and additions are rounded one by one, in an order that depends on the shapes alone. It is plain code over
+//! short arrays that the compiler turns into the vectors it may use: once for any processor, once with AVX2
+//! (but without fused operations) where present.
 
 /// Frequencies a block: its waves stay in the first cache.
 const BLOCK: usize = 128;
 /// Sums of a dot product, side by side.
 const LANES: usize = 8;
 
-/// Defines a public function whose body is compiled twice, for any processor and for AVX2, and runs as the second where it can.
+/// Defines a public function whose body is compiled twice, for any processor and for AVX2, and runs as the
+/// second where it can.
 macro_rules! twice {
     ($(#[$doc:meta])* $name:ident, $body:ident, $avx2:ident, ($($arg:ident: $type:ty),*)) => {
         $(#[$doc])*
@@ -30,8 +33,9 @@ macro_rules! twice {
 }
 
 twice!(
-    /// out += a b, with a (r x n), b (n x c) and out (r x c) for the shape (r, n, c). Entry (i, l) of a is at `i * strides.0 + l * strides.1`; b and out are row-major. The terms of an entry are added in
-    /// the order of l. Cost: r n c multiply-adds.
+    /// out += a b, with a (r x n), b (n x c) and out (r x c) for the shape (r, n, c). Entry (i, l) of a is at
+    /// `i * strides.0 + l * strides.1`; b and out are row-major. The terms of an entry are added in the order
+    /// of l. Cost: r n c multiply-adds.
     ///
     /// # Panics
     /// If a slice is too short for its shape.
@@ -42,8 +46,9 @@ twice!(
 );
 
 twice!(
-    /// Adds the waves of rows to `sums`: m sums of $\cos 2\pi t_j$, then m of $\sin 2\pi t_j$, for the phases $t_j = \xi_j + \sum_c u_c \omega_{cj}$ in turns. `turns` has d rows of m frequencies,
-    /// `dither` the m starts, `rows` n rows of d. The waves are within 1e-6, for |t| < 2^20. Cost: n m (d + 20).
+    /// Adds the waves of rows to `sums`: m sums of $\cos 2\pi t_j$, then m of $\sin 2\pi t_j$, for the phases
+    /// $t_j = \xi_j + \sum_c u_c \omega_{cj}$ in turns. `turns` has d rows of m frequencies, `dither` the m
+    /// starts, `rows` n rows of d. The waves are within 1e-6, for |t| < 2^20. Cost: n m (d + 20).
     ///
     /// # Panics
     /// If a slice is too short.
@@ -54,8 +59,9 @@ twice!(
 );
 
 twice!(
-    /// Gradient of $\sum_j a_j \cos 2\pi t_j + b_j \sin 2\pi t_j$ in each row, divided by $2\pi$, with the phases of [`wave_sums`]: $\sum_j \omega_j (b_j \cos 2\pi t_j - a_j \sin 2\pi t_j)$ is
-    /// written to `gradient` (n x d). `coefficients` holds the m entries of a, then those of b. Cost: 2 n m (d + 10).
+    /// Gradient of $\sum_j a_j \cos 2\pi t_j + b_j \sin 2\pi t_j$ in each row, divided by $2\pi$, with the
+    /// phases of [`wave_sums`]: $\sum_j \omega_j (b_j \cos 2\pi t_j - a_j \sin 2\pi t_j)$ is written to
+    /// `gradient` (n x d). `coefficients` holds the m entries of a, then those of b. Cost: 2 n m (d + 10).
     ///
     /// # Panics
     /// If a slice is too short.

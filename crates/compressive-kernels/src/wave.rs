@@ -1,5 +1,5 @@
-//! The periodic features, on phases in half turns, the quadratic one, on projections, and the Gaussian kernel,
-//! on exponents.
+//! The periodic features, on phases in half turns, the quadratic one, on projections, and the Gaussian
+//! kernel, on exponents.
 //!
 //! With the phase h = omega^T x / pi + dither in half turns, k the integer nearest to h and v = h - k in
 //! [-1/2, 1/2] (an exact subtraction):
@@ -16,8 +16,8 @@
 //! `f32`, chosen so that no value leaves [-2^24, 2^24]; over all v their error against the exact functions,
 //! roundings and all, is below 1.5e-7 and its mean below 4e-9 (test `every_phase_stays_in_range_and_close`).
 //!
-//! The Gaussian wave takes the binary logarithm of a kernel value in place of a phase. It and tables of any other
-//! periodic function have their own files.
+//! The Gaussian wave takes the binary logarithm of a kernel value in place of a phase. It and tables of any
+//! other periodic function have their own files.
 //!
 //! Cost per vector, projection apart: 21 operations for Fourier, 3 for OneBit, 10 for Sawtooth, 8 for
 //! Quadratic, 14 for Gaussian.
@@ -48,11 +48,11 @@ pub enum Wave<'a> {
     /// The normalised modulo map of \[Sch21\] and the same a quarter of a turn ahead. First harmonic: gain
     /// 2/pi.
     Sawtooth,
-    /// The square of the phase and the phase itself, clamped to [-1, 1] half turns: the random second moments of
-    /// \[GBKT17\] section 3, and first moments beside them. Not periodic.
+    /// The square of the phase and the phase itself, clamped to [-1, 1] half turns: the random second moments
+    /// of \[GBKT17\] section 3, and first moments beside them. Not periodic.
     Quadratic,
-    /// 2^t for exponents t <= 0 ([`Projection::exponents`](crate::Projection::exponents)): the Gaussian kernel values of
-    /// \[CCDR22\]. Exponents above 0, which only rounding can make, count as 0.
+    /// 2^t for exponents t <= 0 ([`Projection::exponents`](crate::Projection::exponents)): the Gaussian
+    /// kernel values of \[CCDR22\]. Exponents above 0, which only rounding can make, count as 0.
     Gaussian,
     /// Any periodic function, by a table, and the same a quarter of a turn behind.
     Periodic(&'a Table),
@@ -65,7 +65,8 @@ impl Wave<'static> {
 }
 
 impl Wave<'_> {
-    /// Number of blocks of m entries: 2 (a cosine-like block, then a sine-like block), or 1 for `Cosine` and `Gaussian`.
+    /// Number of blocks of m entries: 2 (a cosine-like block, then a sine-like block), or 1 for `Cosine` and
+    /// `Gaussian`.
     pub fn blocks(self) -> usize {
         match self {
             Wave::Cosine | Wave::Gaussian => 1,
@@ -74,8 +75,8 @@ impl Wave<'_> {
     }
 
     /// The largest $|a| + |b|$ and the largest $a^2 + b^2$ of the rounded entries a, b of one row and one
-    /// frequency, in units of the grid: exact, found over every phase (test `no_phase_reaches_further`). For a
-    /// table, a bound.
+    /// frequency, in units of the grid: exact, found over every phase (test `no_phase_reaches_further`). For
+    /// a table, a bound.
     pub fn reach(self) -> (u64, u64) {
         match self {
             Wave::Fourier => (23_726_568, 281_475_055_621_345),
@@ -211,8 +212,8 @@ impl Shape for Quadratic {
     fn step<S: Simd, const K: usize>(simd: S, h: [S::F; K], sums: &mut [S::I; 2]) {
         for h in h {
             let t = simd.clamp_unit(h);
-            // A power of two: the value on the grid is exact, and the square is rounded once before it becomes
-            // an integer.
+            // A power of two: the value on the grid is exact, and the square is rounded once before it
+            // becomes an integer.
             let on_grid = simd.mul(t, simd.splat(UNIT));
             sums[0] = simd.add_int(sums[0], simd.to_int(simd.mul(on_grid, t)));
             sums[1] = simd.add_int(sums[1], simd.to_int(on_grid));

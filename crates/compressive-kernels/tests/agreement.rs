@@ -132,7 +132,8 @@ fn rows_for<'a>(wave: Wave, far: &'a [f32], near: &'a [f32]) -> &'a [f32] {
 
 #[test]
 fn tables_are_linear_between_their_values() {
-    // Phases of all sizes and signs: tiny ones, whose sum with 3/4 is rounded, near jumps of the index, and far ones.
+    // Phases of all sizes and signs: tiny ones, whose sum with 3/4 is rounded, near jumps of the index, and
+    // far ones.
     let scales = [1e-30f32, 1e-9, 1e-4, 1.0, 1e3, 1e7];
     let rows: Vec<f32> = scales.iter().flat_map(|s| Uniform(4).many(400, *s)).collect();
     let p = Projection::dense(1, &[1.0, 0.5], &[0.0, 0.0]);

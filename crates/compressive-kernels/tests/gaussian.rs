@@ -11,7 +11,8 @@ use compressive_kernels::{
 /// Digest of the sums of a fixed workload.
 const PINNED: u64 = 0xbcc9_6b62_57b5_b211;
 
-/// A projection to the kernel values at `size` landmarks in [-1, 1]^dim, and those landmarks; rows have their squared norm behind.
+/// A projection to the kernel values at `size` landmarks in [-1, 1]^dim, and those landmarks; rows have their
+/// squared norm behind.
 fn landmarks(dim: usize, size: usize, width: f32) -> (Projection, Vec<f32>) {
     let points = Uniform((dim * size) as u64).many(dim * size, 1.0);
     let unit = std::f32::consts::LOG2_E / (width * width);

@@ -1,12 +1,17 @@
-//! A fleet of one-bit sensors (\[SJ22\], figure 1): every reading leaves its sensor as 2m bits, a server only counts them, and the clusters are learned from the counts.
+//! A fleet of one-bit sensors (\[SJ22\], figure 1): every reading leaves its sensor as 2m bits, a server only
+//! counts them, and the clusters are learned from the counts.
 //!
-//! 1. The recipe is designed once, on the first readings of a few sensors, and every sensor gets it; frequencies are drawn anew from its seed.
-//! 2. A sensor sends the signs of two square waves for each of the m frequencies of a reading, packed into bytes.
-//! 3. The server adds them up as they come in, in any order. Nothing else is kept, and the result has the bytes of a one-bit sketch of all readings in one table.
-//! 4. k-means is learned from the counts, as if they had been Fourier features: the decoder corrects for the square waves.
+//! 1. The recipe is designed once, on the first readings of a few sensors, and every sensor gets it;
+//!    frequencies are drawn anew from its seed.
+//! 2. A sensor sends the signs of two square waves for each of the m frequencies of a reading, packed into
+//!    bytes.
+//! 3. The server adds them up as they come in, in any order. Nothing else is kept, and the result has the
+//!    bytes of a one-bit sketch of all readings in one table.
+//! 4. k-means is learned from the counts, as if they had been Fourier features: the decoder corrects for the
+//!    square waves.
 //!
-//! The readings are simulated: six regimes of a machine hall in four quantities, every sensor with its own share of regimes and its own bias.
-//! `compressive-lab run fleet` repeats it for many fleets and sizes.
+//! The readings are simulated: six regimes of a machine hall in four quantities, every sensor with its own
+//! share of regimes and its own bias. `compressive-lab run fleet` repeats it for many fleets and sizes.
 //!
 //! `cargo run --release -p compressive-lab --example fleet`
 

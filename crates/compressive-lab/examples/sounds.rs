@@ -1,12 +1,17 @@
-//! Alpha features for audio events, with the mixture learned from one-bit contributions (\[Sch21\] section 4.5.7).
+//! Alpha features for audio events, with the mixture learned from one-bit contributions (\[Sch21\] section
+//! 4.5.7).
 //!
 //! 1. Every clip is cut into frames, and every frame becomes d mel-frequency cepstral coefficients (MFCC).
-//! 2. The frames of all clips are sketched, by Fourier features or by one-bit ones, which a sensor sends as 2m bits a frame.
-//! 3. A mixture of k Gaussians is learned from the sketch; a clip's alpha features are the mean probabilities of its frames under the k components.
-//! 4. Half of the clips, with their classes, classify the other half by the nearest class mean of the square roots of the features (Hellinger's distance).
+//! 2. The frames of all clips are sketched, by Fourier features or by one-bit ones, which a sensor sends as
+//!    2m bits a frame.
+//! 3. A mixture of k Gaussians is learned from the sketch; a clip's alpha features are the mean probabilities
+//!    of its frames under the k components.
+//! 4. Half of the clips, with their classes, classify the other half by the nearest class mean of the square
+//!    roots of the features (Hellinger's distance).
 //!
-//! The clips are generated: eight kinds of sound, each clip with its own pitch, loudness and background noise. EM on all frames is the baseline.
-//! `compressive-lab run sounds` repeats it for several sizes of the sketch.
+//! The clips are generated: eight kinds of sound, each clip with its own pitch, loudness and background
+//! noise. EM on all frames is the baseline. `compressive-lab run sounds` repeats it for several sizes of the
+//! sketch.
 //!
 //! `cargo run --release -p compressive-lab --example sounds`
 
@@ -68,7 +73,8 @@ fn direct(clips: &Clips) -> Result<Model, Error> {
 mod tests {
     use super::*;
 
-    /// Of eight classes, chance has an eighth; a mixture of all frames and one of one-bit contributions see nearly the same.
+    /// Of eight classes, chance has an eighth; a mixture of all frames and one of one-bit contributions see
+    /// nearly the same.
     #[test]
     fn one_bit_contributions_recognise_sounds_nearly_as_well_as_all_frames() {
         let clips = Clips::generate(30, &mut Rng::new(5));

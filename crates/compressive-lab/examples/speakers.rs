@@ -1,12 +1,16 @@
-//! Speaker verification with a background model learned from a sketch (GMM-UBM, the application of \[KBGP18\] section 6).
+//! Speaker verification with a background model learned from a sketch (GMM-UBM, the application of \[KBGP18\]
+//! section 6).
 //!
 //! 1. The frames of many background speakers are sketched in one pass and thrown away.
 //! 2. A mixture of k diagonal Gaussians, the universal background model, is learned from the sketch.
-//! 3. Each enrolled speaker's model is the background with its means moved towards the speaker's frames (MAP adaptation).
-//! 4. A claim is judged by the mean log-likelihood ratio of its frames; the equal error rate is where false rejections are as frequent as false acceptances.
+//! 3. Each enrolled speaker's model is the background with its means moved towards the speaker's frames (MAP
+//!    adaptation).
+//! 4. A claim is judged by the mean log-likelihood ratio of its frames; the equal error rate is where false
+//!    rejections are as frequent as false acceptances.
 //!
-//! The speakers are synthetic: each says k sounds in their own way, and a little differently in every session.
-//! EM on all frames is the baseline. `compressive-lab run speakers` repeats it for several decoders and sizes of the sketch.
+//! The speakers are synthetic: each says k sounds in their own way, and a little differently in every
+//! session. EM on all frames is the baseline. `compressive-lab run speakers` repeats it for several decoders
+//! and sizes of the sketch.
 //!
 //! `cargo run --release -p compressive-lab --example speakers`
 

@@ -1,15 +1,20 @@
 //! Audit of a privacy claim: a lower bound on $\varepsilon$ from many releases of two neighbouring tables.
 //!
-//! A mechanism that is $(\varepsilon, \delta)$-private gives every event E probabilities with $P_a(E) \le e^\varepsilon P_b(E) + \delta$, for neighbouring tables a and b in either order. So
-//! $\varepsilon \ge \ln\frac{P_a(E) - \delta}{P_b(E)}$, and confidence bounds on the two probabilities bound $\varepsilon$ from below:
+//! A mechanism that is $(\varepsilon, \delta)$-private gives every event E probabilities with
+//! $P_a(E) \le e^\varepsilon P_b(E) + \delta$, for neighbouring tables a and b in either order. So
+//! $\varepsilon \ge \ln\frac{P_a(E) - \delta}{P_b(E)}$, and confidence bounds on the two probabilities bound
+//! $\varepsilon$ from below:
 //!
-//! 1. each release is reduced to one number, its score (for instance the inner product with the difference of the two exact answers);
+//! 1. each release is reduced to one number, its score (for instance the inner product with the difference of
+//!    the two exact answers);
 //! 2. the first halves of the scores choose E among the events "score at least t" and "score at most t";
 //! 3. on the second halves, Clopper-Pearson bounds give $\ln\frac{p_a^{low} - \delta}{p_b^{high}}$;
-//! 4. steps 2 and 3 are repeated with a and b exchanged, each at half of the allowed error, and the larger value is the answer.
+//! 4. steps 2 and 3 are repeated with a and b exchanged, each at half of the allowed error, and the larger
+//!    value is the answer.
 //!
-//! A value above the claim disproves it, except with probability `error`. A value below says only that this score and this many releases show no more:
-//! with N releases events below about 10/N are out of sight, and a Gaussian mechanism with small $\delta$ is tight nowhere else.
+//! A value above the claim disproves it, except with probability `error`. A value below says only that this
+//! score and this many releases show no more: with N releases events below about 10/N are out of sight, and a
+//! Gaussian mechanism with small $\delta$ is tight nowhere else.
 //!
 //! Cost: a sort of the scores; the bounds take microseconds.
 //! Reference: Clopper and Pearson (1934); Jagielski, Ullman and Oprea (2020) for the audit.
@@ -25,7 +30,8 @@ const CAUTION: f64 = 3.5;
 /// Halvings in the search for a confidence bound: more than f64 can tell apart.
 const BISECTIONS: usize = 80;
 
-/// Exact confidence interval of a probability after so many successes in so many trials: each end is wrong with probability at most `error`/2.
+/// Exact confidence interval of a probability after so many successes in so many trials: each end is wrong
+/// with probability at most `error`/2.
 ///
 /// The ends are the `error`/2 quantile of Beta(s, n - s + 1) and the 1 - `error`/2 quantile of Beta(s + 1, n - s), found by bisection and rounded outwards.
 /// More successes than trials count as all; an `error` of 0 or less (or NaN) allows nothing better than (0, 1).
@@ -63,10 +69,11 @@ fn bisect(below: impl Fn(f64) -> bool) -> (f64, f64) {
     (low, high)
 }
 
-/// A lower bound on $\varepsilon$ for a mechanism that claims $(\varepsilon, \delta)$, from independent scores of releases of two neighbouring tables; 0 if nothing is shown.
+/// A lower bound on $\varepsilon$ for a mechanism that claims $(\varepsilon, \delta)$, from independent
+/// scores of releases of two neighbouring tables; 0 if nothing is shown.
 ///
-/// The bound is above the true $\varepsilon$ with probability at most `error`. Each sample needs two scores or more, none of them NaN;
-/// `delta` is in [0, 1), `error` in (0, 1). Cost: two sorts of all scores.
+/// The bound is above the true $\varepsilon$ with probability at most `error`. Each sample needs two scores
+/// or more, none of them NaN; `delta` is in [0, 1), `error` in (0, 1). Cost: two sorts of all scores.
 pub fn epsilon_lower_bound(scores_a: &[f64], scores_b: &[f64], delta: f64, error: f64) -> Result<f64> {
     check(scores_a, scores_b, delta, error)?;
     let (pick_a, proof_a) = scores_a.split_at(scores_a.len() / 2);
@@ -114,7 +121,8 @@ impl Event {
     }
 }
 
-/// Step 2: the event with the largest cautious estimate of $\ln((p_a - \delta)/p_b)$; every score of the two samples is tried as threshold.
+/// Step 2: the event with the largest cautious estimate of $\ln((p_a - \delta)/p_b)$; every score of the two
+/// samples is tried as threshold.
 fn pick(scores_a: &[f64], scores_b: &[f64], delta: f64) -> Event {
     let mut all: Vec<(f64, bool)> = scores_a
         .iter()
@@ -139,7 +147,8 @@ fn pick(scores_a: &[f64], scores_b: &[f64], delta: f64) -> Event {
     best.1
 }
 
-/// The end of Wilson's score interval that lies z standard deviations up (down, if negative): a closed form that behaves at shares near 0.
+/// The end of Wilson's score interval that lies z standard deviations up (down, if negative): a closed form
+/// that behaves at shares near 0.
 fn wilson(hits: f64, trials: f64, z: f64) -> f64 {
     let share = hits / trials;
     let spread = (share * (1.0 - share) / trials + z * z / (4.0 * trials * trials)).sqrt();

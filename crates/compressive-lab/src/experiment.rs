@@ -1,8 +1,11 @@
 //! The experiments of the papers, each run by its name, with the published numbers beside ours.
 //!
-//! One file per experiment; [`all`] lists them and [`find`] takes one by name. A run gives a [`Report`] (paragraphs, tables with a verdict per row, figures), which
-//! [`write()`] turns into a Markdown page, a JSON file and PNG figures. Seeds are fixed, and whole draws go to the threads: the same options give the same numbers
-//! whatever the number of threads. Only the experiments that measure seconds (`speed`, `kmeans-time`, `mixture-cost`, and a column of `mixture-table-3`) differ from run to run; the first three run one measurement at a time.
+//! One file per experiment; [`all`] lists them and [`find`] takes one by name. A run gives a [`Report`]
+//! (paragraphs, tables with a verdict per row, figures), which [`write()`] turns into a Markdown page, a JSON
+//! file and PNG figures. Seeds are fixed, and whole draws go to the threads: the same options give the same
+//! numbers whatever the number of threads. Only the experiments that measure seconds (`speed`, `kmeans-time`,
+//! `mixture-cost`, and a column of `mixture-table-3`) differ from run to run; the first three run one
+//! measurement at a time.
 //!
 //! ```
 //! use compressive_lab::experiment::{Options, find};
@@ -81,15 +84,18 @@ pub type Progress<'a> = dyn FnMut(&str) + 'a;
 /// How to run an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Draws a cell; by default each experiment's own number, at least 20 in a full run unless its page says otherwise.
+    /// Draws a cell; by default each experiment's own number, at least 20 in a full run unless its page says
+    /// otherwise.
     pub draws: Option<usize>,
     /// Fewer and smaller problems, in seconds instead of minutes.
     pub quick: bool,
-    /// Threads; 0, the default, for all cores. Changes the time, never a number of a table (but for the experiments that measure seconds).
+    /// Threads; 0, the default, for all cores. Changes the time, never a number of a table (but for the
+    /// experiments that measure seconds).
     pub threads: usize,
     /// Folder of the data files of the experiments on real data (`benches/real_data.py` makes them).
     pub data: Option<PathBuf>,
-    /// Folder (there already) in which experiments of hours keep finished draws, to be taken up again after a stop; to be emptied when the program changes.
+    /// Folder (there already) in which experiments of hours keep finished draws, to be taken up again after a
+    /// stop; to be emptied when the program changes.
     pub keep: Option<PathBuf>,
 }
 

@@ -1,7 +1,8 @@
 //! The experiments of the papers, with the published numbers beside ours.
 //!
 //! - [`experiment`] runs them and writes their pages, the program `compressive-lab` calls it;
-//! - [`simulate`] has whole applications on generated data: a fleet of sensors, audio events, speaker verification;
+//! - [`simulate`] has whole applications on generated data: a fleet of sensors, audio events, speaker
+//!   verification;
 //! - [`audit`] bounds a mechanism's epsilon from below.
 //!
 //! Bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.

@@ -1,6 +1,7 @@
 //! Small figures as PNG: curves and heat maps with axes, labels and a legend.
 //!
-//! Drawn here pixel by pixel, with the letters of `noto-sans-mono-bitmap`: no font, display or browser is needed, and a figure has the same bytes everywhere.
+//! Drawn here pixel by pixel, with the letters of `noto-sans-mono-bitmap`: no font, display or browser is
+//! needed, and a figure has the same bytes everywhere.
 
 mod canvas;
 mod heat;

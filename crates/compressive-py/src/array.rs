@@ -75,8 +75,8 @@ pub fn block_rows(dim: usize) -> usize {
     ((1 << 16) / dim.max(1)).max(64)
 }
 
-/// Calls `work(state, block, rows)` for all blocks of rows on `threads` threads, each with a state of its own, and returns the states.
-/// The error is that of the earliest block that fails.
+/// Calls `work(state, block, rows)` for all blocks of rows on `threads` threads, each with a state of its
+/// own, and returns the states. The error is that of the earliest block that fails.
 pub fn over_blocks<S: Send>(
     n_rows: usize,
     block: usize,
@@ -150,7 +150,8 @@ struct Sorted {
     weights: Vec<f64>,
 }
 
-/// Sums all rows: one sketch for each group, or a single one. Row numbers of errors count from 0 over the whole matrix.
+/// Sums all rows: one sketch for each group, or a single one. Row numbers of errors count from 0 over the
+/// whole matrix.
 pub fn sketch(
     matrix: Matrix<'_>,
     companions: Companions<'_>,

@@ -51,13 +51,15 @@ impl Collector {
         found.map(SketchSpec::new).transpose()
     }
 
-    /// Makes a stream with buckets of an "hour" or a "day"; False if it was there with the same recipe and buckets.
+    /// Makes a stream with buckets of an "hour" or a "day"; False if it was there with the same recipe and
+    /// buckets.
     fn make_stream(&self, py: Python<'_>, stream: &str, spec: &SketchSpec, every: &str) -> PyResult<bool> {
         check_name(stream).map_err(error::collector)?;
         py.detach(|| self.client.make_stream(stream, spec.spec(), every)).map_err(error::collector)
     }
 
-    /// Sends the rows of a source that its run has not sent yet: rows acknowledged, batches, and batches that had been counted before; None if all of them had been acknowledged.
+    /// Sends the rows of a source that its run has not sent yet: rows acknowledged, batches, and batches that
+    /// had been counted before; None if all of them had been acknowledged.
     #[pyo3(signature = (source, stream, spec, run, sending, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn push(

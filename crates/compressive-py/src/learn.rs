@@ -160,7 +160,8 @@ pub fn classify(
 /// The best rule, and the share of errors of each.
 type Chosen = (&'static str, Vec<(&'static str, f64)>);
 
-/// The rule that makes the fewest errors on held-out rows of a labelled sample, with the errors of each; none if the rows are too few.
+/// The rule that makes the fewest errors on held-out rows of a labelled sample, with the errors of each; none
+/// if the rows are too few.
 #[pyfunction]
 pub fn choose_method(
     py: Python<'_>,

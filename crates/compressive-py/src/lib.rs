@@ -1,7 +1,8 @@
 //! The Python module `compressive._native`: what the package `compressive` is built on.
 //!
-//! A `Source` is a table (numpy array, Arrow stream, files); `sketch` sums its rows, `learn` learns from the sums, and `model` applies models to
-//! tables. A `Collector` gets rows and gives sketches. Everything here takes plain arguments; defaults, conveniences and scikit-learn's conventions are in Python.
+//! A `Source` is a table (numpy array, Arrow stream, files); `sketch` sums its rows, `learn` learns from the
+//! sums, and `model` applies models to tables. A `Collector` gets rows and gives sketches. Everything here
+//! takes plain arguments; defaults, conveniences and scikit-learn's conventions are in Python.
 //!
 //! Long work runs without the interpreter's lock, on all processors, and stops at Ctrl-C.
 

@@ -95,32 +95,37 @@ impl Model {
         self.core.columns.clone()
     }
 
-    /// Mean square residual of a sketch entry relative to its sampling noise: near 1 if the model explains the sketch, far above if it
-    /// does not (too few components, other shapes, or a search that got stuck). None for a model written by hand.
+    /// Mean square residual of a sketch entry relative to its sampling noise: near 1 if the model explains
+    /// the sketch, far above if it does not (too few components, other shapes, or a search that got stuck).
+    /// None for a model written by hand.
     #[getter]
     fn misfit(&self) -> Option<f64> {
         self.core.origin.as_ref().map(|origin| origin.misfit.value())
     }
 
-    /// Whether the model explains the sketch it was learned from: "yes", "no" or "cannot-tell". None for a model written by hand.
+    /// Whether the model explains the sketch it was learned from: "yes", "no" or "cannot-tell". None for a
+    /// model written by hand.
     #[getter]
     fn explained(&self) -> Option<&'static str> {
         self.core.origin.as_ref().map(|origin| origin.misfit.explained().name())
     }
 
-    /// The objective of each number of components that was tried when the model was learned, as a list of dicts; not saved with the model.
+    /// The objective of each number of components that was tried when the model was learned, as a list of
+    /// dicts; not saved with the model.
     #[getter]
     fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.candidates,))
     }
 
-    /// The learned numbers by name, as ndarrays; what there is depends on the task, see `compressive.fit_kmeans` and its siblings.
+    /// The learned numbers by name, as ndarrays; what there is depends on the task, see
+    /// `compressive.fit_kmeans` and its siblings.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("compressive._data")?.call_method1("parameters", (self.core.to_json(),))
     }
 
-    /// The component or class of each row of a table, ndarray of shape (n,): numbers, or for classifiers labels.
+    /// The component or class of each row of a table, ndarray of shape (n,): numbers, or for classifiers
+    /// labels.
     #[pyo3(signature = (data, threads=0))]
     fn predict<'py>(&self, data: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
@@ -216,7 +221,8 @@ impl Model {
         self.measured(py, source, threads, wanted, self.core.k, |scores| scores.responsibilities)
     }
 
-    /// The score of each class for each row, ndarray of shape (n, k): log-probabilities up to a constant a row for mixtures.
+    /// The score of each class for each row, ndarray of shape (n, k): log-probabilities up to a constant a
+    /// row for mixtures.
     #[pyo3(signature = (source, threads=0))]
     fn class_scores<'py>(
         &self,

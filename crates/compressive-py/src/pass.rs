@@ -21,7 +21,8 @@ pub struct Watch {
     pub rows: AtomicU64,
 }
 
-/// Runs `work` on a thread of its own; calls `progress(rows)` now and then; a signal or a failure of `progress` stops it.
+/// Runs `work` on a thread of its own; calls `progress(rows)` now and then; a signal or a failure of
+/// `progress` stops it.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -13,7 +13,8 @@ use crate::error;
 use crate::sketch::{Sketch, operator_of};
 use crate::spec::SketchSpec;
 
-/// A sketch with noise, which may be published. It adds to those of other holders (`a + b`), and is neither subtracted from nor noised again.
+/// A sketch with noise, which may be published. It adds to those of other holders (`a + b`), and is neither
+/// subtracted from nor noised again.
 #[pyclass(frozen, module = "compressive", eq)]
 pub struct PrivateSketch {
     pub core: compressive::privacy::PrivateSketch,

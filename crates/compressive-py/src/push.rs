@@ -1,6 +1,7 @@
 //! Rows of a source to a collector, in a run that a later call takes up.
 //!
-//! A run is told by what its rows are: files by name, length and time of change, as the command does it; rows in memory by a digest of their values, which costs a pass over them; rows that can be read once by a name
+//! A run is told by what its rows are: files by name, length and time of change, as the command does it; rows
+//! in memory by a digest of their values, which costs a pass over them; rows that can be read once by a name
 //! that the user gives. A name can be given to all of them, and stands for the rows then.
 
 use std::sync::Arc;
@@ -148,7 +149,8 @@ pub struct Way<'a> {
     pub threads: usize,
 }
 
-/// Sends what the spool's run has not sent yet: rows acknowledged, batches, and batches that had been counted before.
+/// Sends what the spool's run has not sent yet: rows acknowledged, batches, and batches that had been counted
+/// before.
 pub fn send(
     py: Python<'_>,
     source: &Source,

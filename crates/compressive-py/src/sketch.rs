@@ -17,7 +17,8 @@ use crate::spec::SketchSpec;
 
 /// Exact sums of the features of some rows, under one recipe. A few kilobytes, whatever the number of rows.
 ///
-/// Sketches of one recipe add (`a + b`) and subtract (`a - b`) exactly, and pickle. `Sketch(spec)` is the sketch of no rows.
+/// Sketches of one recipe add (`a + b`) and subtract (`a - b`) exactly, and pickle. `Sketch(spec)` is the
+/// sketch of no rows.
 #[pyclass(frozen, module = "compressive", eq)]
 pub struct Sketch {
     sums: Mutex<compressive::Sketch>,
@@ -85,7 +86,8 @@ impl Sketch {
         Sketch::new(compressive::Sketch::empty(&spec.operator), &spec.operator)
     }
 
-    /// Adds all rows of a source without groups; returns (rows read, rows left out). Nothing is added if it fails.
+    /// Adds all rows of a source without groups; returns (rows read, rows left out). Nothing is added if it
+    /// fails.
     #[pyo3(signature = (source, threads=0, progress=None))]
     fn add_source(
         &self,

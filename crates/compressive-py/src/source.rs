@@ -373,7 +373,8 @@ impl Source {
         }
     }
 
-    /// A sample of at most `n_max` rows: ndarray of shape (n, d), and the group of each row if the source has groups.
+    /// A sample of at most `n_max` rows: ndarray of shape (n, d), and the group of each row if the source has
+    /// groups.
     fn pilot<'py>(&self, py: Python<'py>, n_max: usize, seed: u64) -> PyResult<PilotRows<'py>> {
         let d = self.columns.len();
         let Pilot { rows, groups, .. } = self.read(py, 1, 1, None, |rows, _| rows.pilot(n_max, seed))?;
@@ -382,8 +383,9 @@ impl Source {
         Ok((PyArray2::from_array(py, &view), groups))
     }
 
-    /// A recipe for the rows: from a sample of `pilot` rows or, if `private` is a part of a privacy budget, from the
-    /// declared bounds and a look at all rows that is paid with it; 0 looks at none. `again` if they are then sketched.
+    /// A recipe for the rows: from a sample of `pilot` rows or, if `private` is a part of a privacy budget,
+    /// from the declared bounds and a look at all rows that is paid with it; 0 looks at none. `again` if they
+    /// are then sketched.
     #[pyo3(signature = (wanted, pilot=None, private=None, again=false, threads=0))]
     fn design(
         &self,
@@ -436,7 +438,8 @@ pub fn source_of<'py>(
     Ok(made.cast_into()?)
 }
 
-/// At most `n_max` of `n` indices, one in each of equal strata: at the fractional part of the multiples of the golden ratio, turned by the seed.
+/// At most `n_max` of `n` indices, one in each of equal strata: at the fractional part of the multiples of
+/// the golden ratio, turned by the seed.
 fn spread(n: usize, n_max: usize, seed: u64) -> Vec<usize> {
     if n <= n_max {
         return (0..n).collect();

@@ -16,9 +16,11 @@ use crate::error;
 use crate::source::Source;
 use crate::table::table;
 
-/// The recipe of a sketch: columns, scaling, frequency law, feature and seed. Immutable; equal recipes make sketches that add up.
+/// The recipe of a sketch: columns, scaling, frequency law, feature and seed. Immutable; equal recipes make
+/// sketches that add up.
 ///
-/// `compressive.design` makes one from data. This constructor is for recipes that are known beforehand, as on sensors.
+/// `compressive.design` makes one from data. This constructor is for recipes that are known beforehand, as on
+/// sensors.
 ///
 /// Parameters
 /// ----------
@@ -209,7 +211,8 @@ impl SketchSpec {
         SketchSpec::new(compressive::SketchSpec { columns, ..self.spec().clone() })
     }
 
-    /// The features of each row, ndarray of shape (n, sketch_len) and dtype float32: their mean is the sketch's.
+    /// The features of each row, ndarray of shape (n, sketch_len) and dtype float32: their mean is the
+    /// sketch's.
     #[pyo3(signature = (source, threads=0))]
     fn features<'py>(
         &self,

@@ -1,7 +1,8 @@
 //! Which views of the components tell most.
 //!
-//! A column tells the components apart by the share of its variance that lies between them. Directions that tell most are the eigenvectors of the variance between the components, in
-//! units of the mean width within them (Fisher's discriminants, with columns taken as uncorrelated within components).
+//! A column tells the components apart by the share of its variance that lies between them. Directions that
+//! tell most are the eigenvectors of the variance between the components, in units of the mean width within
+//! them (Fisher's discriminants, with columns taken as uncorrelated within components).
 
 use compressive::model::{Content, Model};
 use compressive::symmetric_eigen;
@@ -43,7 +44,8 @@ pub fn telling_columns(shapes: &Shapes) -> Vec<(usize, f64)> {
     order
 }
 
-/// The axes offered, the two to start with first: directions if there are more than two columns, then the columns that tell most.
+/// The axes offered, the two to start with first: directions if there are more than two columns, then the
+/// columns that tell most.
 pub fn axes(model: &Model, shapes: &Shapes) -> Vec<Axis> {
     if shapes.dim() <= 2 {
         return columns(&model.columns);

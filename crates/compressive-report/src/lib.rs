@@ -1,8 +1,11 @@
-//! Sketches and models for people: in [`words`] and as text for a terminal, and as one self-contained [`page`] with pictures.
+//! Sketches and models for people: in [`words`] and as text for a terminal, and as one self-contained
+//! [`page`] with pictures.
 //!
-//! The page needs nothing but a browser: styles, a short script and the data of its pictures are inside it, no outside request is made, and without the script only the choice of axes and the values under
-//! the pointer are missing. It shows what the sketch holds, the components with their weights and profiles, the views that tell them apart, what the model leaves unexplained, the drift over a
-//! series of sketches, the privacy promise, and the commands that made it.
+//! The page needs nothing but a browser: styles, a short script and the data of its pictures are inside it,
+//! no outside request is made, and without the script only the choice of axes and the values under the
+//! pointer are missing. It shows what the sketch holds, the components with their weights and profiles, the
+//! views that tell them apart, what the model leaves unexplained, the drift over a series of sketches, the
+//! privacy promise, and the commands that made it.
 #![forbid(unsafe_code)]
 
 mod axes;

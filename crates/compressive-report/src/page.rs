@@ -72,7 +72,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The page as HTML. Cost: that of laying the model over the sketch, and a comparison for each sketch of the series.
+/// The page as HTML. Cost: that of laying the model over the sketch, and a comparison for each sketch of the
+/// series.
 ///
 /// # Errors
 /// A sketch without rows, or one of another recipe than the operator's.
@@ -111,7 +112,8 @@ const DARK: [&str; 10] = [
     "#54d0df",
 ];
 
-/// The style sheet of pages, light, dark and on paper, with the colours of components as classes `c0` to `c9`.
+/// The style sheet of pages, light, dark and on paper, with the colours of components as classes `c0` to
+/// `c9`.
 pub fn style() -> String {
     STYLE.replace("/*COLOURS*/", &colours())
 }

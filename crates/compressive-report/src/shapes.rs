@@ -19,7 +19,8 @@ pub struct Shapes {
 }
 
 impl Shapes {
-    /// The components of a model; None for generative networks and for classifiers without mixtures. Centres get the widths of the `explanation`, if there is one.
+    /// The components of a model; None for generative networks and for classifiers without mixtures. Centres
+    /// get the widths of the `explanation`, if there is one.
     pub fn of(model: &Model, explanation: Option<&Explanation>) -> Option<Shapes> {
         let (means, weights) = (model.locations().to_vec(), model.weights().to_vec());
         let covariances = match &model.content {
@@ -96,7 +97,8 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// Principal components as one Gaussian of the covariance $V \Lambda V^\top + \sigma^2 (I - V V^\top)$, in the user's units.
+/// Principal components as one Gaussian of the covariance $V \Lambda V^\top + \sigma^2 (I - V V^\top)$, in
+/// the user's units.
 fn principal(model: &Model) -> Option<Shapes> {
     let Content::Pca { mean, components, explained_variance, noise_variance, scale, .. } = &model.content
     else {

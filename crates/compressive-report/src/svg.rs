@@ -1,4 +1,5 @@
-//! Charts as SVG: a frame with ticks, and marks in it. Colours come from the page's style sheet by class, so that they follow dark and light.
+//! Charts as SVG: a frame with ticks, and marks in it. Colours come from the page's style sheet by class, so
+//! that they follow dark and light.
 
 use std::fmt::Write as _;
 
@@ -73,7 +74,8 @@ impl Chart {
         );
     }
 
-    /// The frame with ticks and names of the axes; `x_words` stand for whole numbers from 0 if they are given.
+    /// The frame with ticks and names of the axes; `x_words` stand for whole numbers from 0 if they are
+    /// given.
     pub fn frame(&mut self, x_name: &str, y_name: &str, x_words: Option<&[String]>) {
         let mut marks = String::new();
         let (bottom, left) = (HEIGHT - MARGIN[3], MARGIN[0]);

@@ -13,7 +13,8 @@ const COMPONENTS_SHOWN: usize = 20;
 /// Columns shown at most.
 const COLUMNS_SHOWN: usize = 8;
 
-/// What was learned: how, the numbers of components tried, the components, and how well they explain the sketch.
+/// What was learned: how, the numbers of components tried, the components, and how well they explain the
+/// sketch.
 pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) -> String {
     let model = &learned.model;
     let mut text = String::new();
@@ -75,7 +76,8 @@ pub fn named(model: &Model) -> String {
     }
 }
 
-/// The components as a table: weight, then location, then standard deviation (or scale, of stable laws) in parentheses for a mixture.
+/// The components as a table: weight, then location, then standard deviation (or scale, of stable laws) in
+/// parentheses for a mixture.
 pub fn components(model: &Model) -> String {
     match &model.content {
         Content::Pca { .. } => return principal(model),
@@ -159,7 +161,8 @@ fn aligned(table: &[Vec<String>], more: &str) -> String {
     text
 }
 
-/// Principal components as a table: variance, its share of the total, and the entries of the columns; then what they explain together.
+/// Principal components as a table: variance, its share of the total, and the entries of the columns; then
+/// what they explain together.
 fn principal(model: &Model) -> String {
     let Content::Pca { components, explained_variance, total_variance, noise_variance, scale, .. } =
         &model.content

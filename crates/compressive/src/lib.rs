@@ -1,14 +1,15 @@
-//! Compressive learning: one pass over a table makes a *sketch*, a vector of exact integer sums of random features, from which models
-//! are learned without the table.
+//! Compressive learning: one pass over a table makes a *sketch*, a vector of exact integer sums of random
+//! features, from which models are learned without the table.
 //!
-//! - [`SketchSpec`] is the recipe (columns, transform, frequency law, scale, feature, seed); [`design::design`] makes one from a pilot sample.
+//! - [`SketchSpec`] is the recipe (columns, transform, frequency law, scale, feature, seed);
+//!   [`design::design`] makes one from a pilot sample.
 //! - [`SketchOperator`] is the recipe with its frequencies drawn; [`SketchOperator::accumulate`] sums rows.
 //! - [`features`] gives the features of single rows, packs one-bit features, and estimates kernels from them.
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
 //! - [`ask::compare::compare`] tells whether two sketches come from the same distribution.
 //! - [`privacy`] releases a sketch with differential privacy.
-//! - [`learn`] finds the model behind a sketch; the published decoders are in [`learn::propose`], and a statistically efficient
-//!   polish follows them.
+//! - [`learn`] finds the model behind a sketch; the published decoders are in [`learn::propose`], and a
+//!   statistically efficient polish follows them.
 //! - [`learn::generator`] trains generative networks on a sketch.
 //!
 //! ```
@@ -24,9 +25,9 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 //!
-//! The library is pure mathematics: no files, no clock, no global randomness; threads only where a parameter asks for them, without changing a result.
-//! Reading tables is the crate `compressive-io`.
-//! Symbols and bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
+//! The library is pure mathematics: no files, no clock, no global randomness; threads only where a parameter
+//! asks for them, without changing a result. Reading tables is the crate `compressive-io`. Symbols and
+//! bracketed references (\[KBGP18\] ...) are explained in `docs/math.md`.
 #![forbid(unsafe_code)]
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]

@@ -1,8 +1,9 @@
 //! One list for each closed set of names.
 //!
-//! [`named!`](crate::names::named) turns a list of variants and names into `ALL`, `name`, `Display`, `FromStr` and
-//! serde's two traits. The program, Python, the collector and the documentation take their lists from
-//! [`Named::ALL`], so a variant that is listed is known everywhere, and one that is not listed does not compile.
+//! [`named!`](crate::names::named) turns a list of variants and names into `ALL`, `name`, `Display`,
+//! `FromStr` and serde's two traits. The program, Python, the collector and the documentation take their
+//! lists from [`Named::ALL`], so a variant that is listed is known everywhere, and one that is not listed
+//! does not compile.
 
 use std::fmt;
 
@@ -53,8 +54,8 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants.
-/// An entry is `Variant => "name"`, or `Variant => "name": "one line about it"`; the caller's crate has serde.
+/// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants. An
+/// entry is `Variant => "name"`, or `Variant => "name": "one line about it"`; the caller's crate has serde.
 #[macro_export]
 macro_rules! named {
     ($type:ty, $what:literal, { $($variant:ident => $name:literal $(: $about:literal)?),+ $(,)? }) => {

@@ -12,7 +12,10 @@ use super::{DataArgs, PassArgs, RecipeArgs, SeedArgs};
 #[derive(Args, Clone, Copy)]
 #[command(next_help_heading = "Classes")]
 pub struct RuleArgs {
-    /// Rule of a classifier: mixture (a Gaussian mixture for each class, and Bayes' rule), nearest (class mean of the features), centred (class mean in the row's direction, seen from the middle of all), correlation (with the class means), auto (`classify`: whichever gives held-out rows of its sample to their classes best; `fit`, which has no rows: mixture, or centred for images) [default: auto]
+    /// Rule of a classifier: mixture (a Gaussian mixture for each class, and Bayes' rule), nearest (class
+    /// mean of the features), centred (class mean in the row's direction, seen from the middle of all),
+    /// correlation (with the class means), auto (`classify`: whichever gives held-out rows of its sample to
+    /// their classes best; `fit`, which has no rows: mixture, or centred for images) [default: auto]
     #[arg(long, value_name = "NAME", value_parser = parse_method)]
     pub method: Option<MethodArg>,
     /// Prior probabilities of the classes [default: counts]

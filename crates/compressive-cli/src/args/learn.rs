@@ -29,25 +29,29 @@ pub struct LearnArgs {
     /// Searches from different starting points, of which the best is kept [default: the decoder's own number]
     #[arg(long, value_name = "R", value_parser = parse_positive)]
     pub restarts: Option<usize>,
-    /// Where cl-omp, cl-ompr and iht start: anywhere in the data box, at sampled rows, or at sampled rows far from what was found
+    /// Where cl-omp, cl-ompr and iht start: anywhere in the data box, at sampled rows, or at sampled rows far
+    /// from what was found
     #[arg(long, value_enum, default_value_t = StartArg::Range)]
     pub start: StartArg,
 }
 
 #[derive(Args)]
 pub struct FitArgs {
-    /// The sketch to learn from; for classify the sketches of all classes, as FILE (named by its label, as `sketch --by` does), LABEL=FILE, or a folder of them
+    /// The sketch to learn from; for classify the sketches of all classes, as FILE (named by its label, as
+    /// `sketch --by` does), LABEL=FILE, or a folder of them
     #[arg(required = true, num_args = 1.., value_name = "SKETCH")]
     pub sketches: Vec<PathBuf>,
     /// What to learn
     #[arg(long, default_value = "kmeans", value_parser = named::<Task>())]
     pub task: Task,
-    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; for classify, components of each class [default: 1]; needed but for generate and classify
+    /// Number of clusters or components: a number, LOW:HIGH to choose within a range, or auto; for classify,
+    /// components of each class [default: 1]; needed but for generate and classify
     #[arg(short, value_name = "K")]
     pub k: Option<KArg>,
     #[command(flatten)]
     pub rule: RuleArgs,
-    /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units; scales of stable laws: iso, diag [default: diag]
+    /// Covariances of a mixture: iso, diag, full, or known:FILE with a JSON matrix in the table's units;
+    /// scales of stable laws: iso, diag [default: diag]
     #[arg(long, value_name = "KIND")]
     pub covariance: Option<CovarianceArg>,
     #[command(flatten)]
@@ -165,7 +169,8 @@ pub struct UseArgs {
     /// Field delimiter of text files, one character or "tab" [default: look]
     #[arg(long, value_parser = super::parse_delimiter, value_name = "CHAR")]
     pub delimiter: Option<u8>,
-    /// Go on at rows with missing or malformed values; `predict` gives them the label -1, `transform` empty cells, `score` leaves them out
+    /// Go on at rows with missing or malformed values; `predict` gives them the label -1, `transform` empty
+    /// cells, `score` leaves them out
     #[arg(long)]
     pub skip_bad_rows: bool,
     #[command(flatten)]

@@ -20,13 +20,15 @@ pub struct PrivatizeArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub budget: BudgetArgs,
-    /// Share of epsilon for the sums, the rest is for the number of rows: a number between 0 and 1, or auto for the least noise
+    /// Share of epsilon for the sums, the rest is for the number of rows: a number between 0 and 1, or auto
+    /// for the least noise
     #[arg(long, value_name = "SHARE", default_value = "auto", allow_negative_numbers = true)]
     pub split: SplitArg,
     /// Most rows that one person has in the table; with whole-number --weights, most weight
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub rows_per_person: u32,
-    /// Declare that the spec was made without these rows (from other, public data), so that publishing it costs nothing
+    /// Declare that the spec was made without these rows (from other, public data), so that publishing it
+    /// costs nothing
     #[arg(long)]
     pub public_spec: bool,
     /// Record what is spent in this ledger, and refuse to pass its cap; made by `compressive ledger`
@@ -46,7 +48,8 @@ pub struct BudgetArgs {
     /// The privacy budget, what the spec has cost included: the smaller, the more private; 0.1 to 3 is usual
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: f64,
-    /// Probability that the bound may fail, far below 1/rows; above 0 the noise is Gaussian, and smaller for large sketches
+    /// Probability that the bound may fail, far below 1/rows; above 0 the noise is Gaussian, and smaller for
+    /// large sketches
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     pub delta: f64,
     /// Tables that must be told apart by nobody

@@ -38,7 +38,8 @@ pub struct RandomFeatureArgs {
     /// Use this feature with the frequencies and dither of the spec [default: the spec's own]
     #[arg(long, value_name = "NAME", value_parser = named_if(|name: FeatureName| name.wave().is_some()))]
     pub feature: Option<FeatureName>,
-    /// Write one-bit features as bits, eight a byte, first feature in the highest bit (as numpy.packbits), 1 for +1 and 0 for -1
+    /// Write one-bit features as bits, eight a byte, first feature in the highest bit (as numpy.packbits), 1
+    /// for +1 and 0 for -1
     #[arg(long)]
     pub bits: bool,
     /// Write the first block only (cosines), or both (cosines and sines) [default: both, and 1 with --bits]

@@ -19,13 +19,15 @@ pub struct PushArgs {
     /// The stream's spec [default: asked from the collector]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["design", "purpose"])]
     pub spec: Option<PathBuf>,
-    /// Make the stream if it is not there, with buckets of an hour or a day; its spec is --spec, or is designed on these rows as by `sketch`
+    /// Make the stream if it is not there, with buckets of an hour or a day; its spec is --spec, or is
+    /// designed on these rows as by `sketch`
     #[arg(long, value_enum, value_name = "EVERY", num_args = 0..=1, default_missing_value = "day")]
     pub make: Option<EveryArg>,
     /// The bucket of the rows [default: that of the moment each batch arrives]
     #[arg(long, value_name = "TIME")]
     pub bucket: Option<String>,
-    /// Local privacy: each reading tells a few of its bits at random, such that this epsilon holds against the collector too (feature `one-bit`)
+    /// Local privacy: each reading tells a few of its bits at random, such that this epsilon holds against
+    /// the collector too (feature `one-bit`)
     #[arg(long, value_name = "EPSILON")]
     pub local_epsilon: Option<f64>,
     /// Rows of a batch
@@ -37,7 +39,8 @@ pub struct PushArgs {
     /// Folder for batches that are not acknowledged yet; the same command takes them up again
     #[arg(long, value_name = "DIR", default_value = "compressive-spool")]
     pub spool: PathBuf,
-    /// A name for these rows, by which a later run knows them [default: files by name, length and time of change]
+    /// A name for these rows, by which a later run knows them [default: files by name, length and time of
+    /// change]
     #[arg(long, value_name = "NAME")]
     pub run: Option<String>,
     /// Push rows that were pushed before once more

@@ -20,7 +20,8 @@ pub struct ReportArgs {
     /// Head of the page [default: the file names]
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// Learn again for fewer and for more components, to show how the fit changes with their number [default: where it takes seconds]
+    /// Learn again for fewer and for more components, to show how the fit changes with their number [default:
+    /// where it takes seconds]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub sweep: Option<bool>,
     #[command(flatten)]

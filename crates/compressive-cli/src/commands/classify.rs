@@ -1,6 +1,8 @@
-//! Classifiers: `fit --task classify` from the sketches of the classes, and `classify` from a table in one go.
+//! Classifiers: `fit --task classify` from the sketches of the classes, and `classify` from a table in one
+//! go.
 //!
-//! The label of a sketch is its file's name without `.sketch`, with %XX read as the byte it stands for: what `sketch --by` writes. `LABEL=FILE` gives another.
+//! The label of a sketch is its file's name without `.sketch`, with %XX read as the byte it stands for: what
+//! `sketch --by` writes. `LABEL=FILE` gives another.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -64,7 +64,8 @@ fn merge_private(all: &[PrivateSketch]) -> Result<PrivateSketch> {
     let (first, others) = all.split_first().context("no sketch to merge")?;
     let mut sum = first.clone();
     for (i, more) in others.iter().enumerate() {
-        // Fresh noise never repeats, so equal sums are one release, whose noise would be taken for that of two.
+        // Fresh noise never repeats, so equal sums are one release, whose noise would be taken for that of
+        // two.
         if all[..=i].contains(more) {
             bail!("the same release is given twice; a merge adds the rows of different holders");
         }

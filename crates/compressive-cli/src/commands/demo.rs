@@ -26,7 +26,8 @@ const SEPARATION: f64 = 2.5;
 /// How far one cluster moves overnight along every column, in cluster widths.
 const MOVE: f64 = 1.0;
 
-/// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its sketch.
+/// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its
+/// sketch.
 pub fn run(args: &DemoArgs) -> Result<()> {
     #[cfg(feature = "collector")]
     if args.fleet {

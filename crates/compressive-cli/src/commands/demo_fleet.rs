@@ -131,7 +131,8 @@ fn tell_recipe(operator: &SketchOperator, local: Option<&LocalResponse>) -> Resu
     }
 }
 
-/// Every sensor's readings, in any order, to the collector; returns them all, and how many batches came twice.
+/// Every sensor's readings, in any order, to the collector; returns them all, and how many batches came
+/// twice.
 fn send_all(
     client: &Client,
     operator: &SketchOperator,

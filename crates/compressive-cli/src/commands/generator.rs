@@ -93,7 +93,8 @@ pub fn sample(args: &SampleArgs, generator: &Generator, columns: &[String]) -> R
     })?
 }
 
-/// Measures a network on rows: the discrepancy of its samples to them, beside what samples of the rows' own law would have.
+/// Measures a network on rows: the discrepancy of its samples to them, beside what samples of the rows' own
+/// law would have.
 pub fn score(args: &ScoreArgs, generator: &Generator, columns: &[String]) -> Result<()> {
     if let Some(column) = &args.labels {
         bail!("--labels {column}: a generative network gives rows no labels to compare with; leave it out");

@@ -178,7 +178,8 @@ fn describe_private(sketch: &PrivateSketch, size: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Root mean square of each projection, as a share of the largest one possible in the box; 0 where noise made the square negative.
+/// Root mean square of each projection, as a share of the largest one possible in the box; 0 where noise made
+/// the square negative.
 fn root_mean_squares(spec: &SketchSpec, mean: &[f64]) -> Vec<f64> {
     mean[..spec.size].iter().map(|square| square.max(0.0).sqrt()).collect()
 }

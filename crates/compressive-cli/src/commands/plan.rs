@@ -53,7 +53,8 @@ struct Answer {
     forecasts: Vec<Forecast>,
     /// Index of the forecast for the size asked for or, without one, recommended.
     chosen: usize,
-    /// The epsilon that would be enough for these rows, and the rows for this epsilon; none where nothing is missing, or nothing helps.
+    /// The epsilon that would be enough for these rows, and the rows for this epsilon; none where nothing is
+    /// missing, or nothing helps.
     epsilon_needed: Option<f64>,
     rows_needed: Option<f64>,
 }
@@ -81,7 +82,8 @@ impl Question {
         forecast(rows, self.parameters, size, &self.feature, &params)
     }
 
-    /// Whether learning would succeed at the size asked for, or at any without one. A budget for which there is no noise to be had is not enough.
+    /// Whether learning would succeed at the size asked for, or at any without one. A budget for which there
+    /// is no noise to be had is not enough.
     fn is_enough(&self, rows: f64, epsilon: f64) -> bool {
         let good = |size| self.forecast(rows, epsilon, size).is_ok_and(|f| f.verdict == Verdict::Good);
         match self.size {

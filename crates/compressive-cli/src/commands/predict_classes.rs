@@ -14,7 +14,8 @@ use super::sketch::with_progress;
 use crate::args::PredictArgs;
 use crate::output::{self, count, seconds};
 
-/// Writes the class of each row: its label, or in an npy file, which holds numbers only, its place among the model's classes.
+/// Writes the class of each row: its label, or in an npy file, which holds numbers only, its place among the
+/// model's classes.
 pub fn run(args: &PredictArgs, model: &Model, classifier: &Classifier) -> Result<()> {
     if args.probabilities {
         bail!("--probabilities goes with mixtures, not with classifiers; leave it out");

@@ -31,7 +31,8 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
             args.sketch.display()
         ),
     };
-    // A sketch of no rows is released like any other: an empty table is a neighbour of a table of one row, so a refusal would tell the two apart.
+    // A sketch of no rows is released like any other: an empty table is a neighbour of a table of one row, so
+    // a refusal would tell the two apart.
     let private =
         release(&sketch, &params, &mut OsEntropy).with_context(|| args.sketch.display().to_string())?;
     let promised = &private.releases()[0];

@@ -88,7 +88,8 @@ pub fn run(args: &PushArgs) -> Result<()> {
     ))
 }
 
-/// The stream's spec: the user's, the collector's, or one designed here for a stream that is made, with the data that it was designed on.
+/// The stream's spec: the user's, the collector's, or one designed here for a stream that is made, with the
+/// data that it was designed on.
 fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>)> {
     if let Some(path) = &args.spec {
         let spec = read_spec(path)?;

@@ -20,7 +20,8 @@ use crate::output::{self, bytes, count};
 
 /// Rows of the sample that are drawn.
 const SAMPLE: usize = 1500;
-/// Components times frequencies times columns up to which the fit for other numbers of components takes seconds.
+/// Components times frequencies times columns up to which the fit for other numbers of components takes
+/// seconds.
 const QUICK: usize = 300_000;
 
 /// Writes the page.

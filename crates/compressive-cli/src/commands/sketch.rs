@@ -148,7 +148,8 @@ fn write_all(args: &SketchArgs, sketches: &BTreeMap<String, Sketch>) -> Result<W
     Ok(files)
 }
 
-/// A group's value as a file name: letters, digits, `-`, `_` and inner dots stay, every other byte becomes %XX.
+/// A group's value as a file name: letters, digits, `-`, `_` and inner dots stay, every other byte becomes
+/// %XX.
 pub fn file_name(group: &str) -> String {
     let mut name = String::new();
     for (i, byte) in group.bytes().enumerate() {

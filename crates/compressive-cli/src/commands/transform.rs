@@ -1,4 +1,5 @@
-//! `transform`: one row per row of the data, with its coordinates along principal components, or its random features.
+//! `transform`: one row per row of the data, with its coordinates along principal components, or its random
+//! features.
 
 use std::time::{Duration, Instant};
 

@@ -80,7 +80,8 @@ fn wanted(mut spec: SketchSpec, args: &RandomFeatureArgs) -> Result<SketchSpec> 
     Ok(spec)
 }
 
-/// Whether inner products of these features have a kernel as their mean; what is not periodic makes no such promise.
+/// Whether inner products of these features have a kernel as their mean; what is not periodic makes no such
+/// promise.
 fn estimates_a_kernel(spec: &SketchSpec, blocks: usize) -> bool {
     spec.map.wave().is_none_or(|wave| spec.map.dithered() || (*wave == Wave::Fourier && blocks == 2))
 }

@@ -77,7 +77,8 @@ impl Shared {
     }
 }
 
-/// `GET /healthz`: whether the store can be read, and took the last batch. It is asked by anybody and often, so that it reads no more than it must.
+/// `GET /healthz`: whether the store can be read, and took the last batch. It is asked by anybody and often,
+/// so that it reads no more than it must.
 pub(super) async fn health(State(shared): State<Arc<Shared>>) -> std::result::Result<Json<Value>, Refusal> {
     if let Some(problem) = lock(&shared.failed).clone() {
         let remedy = "if its disk is full make room, then start the collector again";

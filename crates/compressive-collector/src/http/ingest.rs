@@ -1,4 +1,5 @@
-//! Batches: refused by their head if they can be, then read, summed up, queued, and answered when the disk has them.
+//! Batches: refused by their head if they can be, then read, summed up, queued, and answered when the disk
+//! has them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -226,7 +227,8 @@ impl Shared {
         beside(&self.asks, work).await
     }
 
-    /// Learns a model, which may take minutes; on threads apart, so that no batch and no other answer waits for it.
+    /// Learns a model, which may take minutes; on threads apart, so that no batch and no other answer waits
+    /// for it.
     pub async fn learn<T: Send + 'static>(
         self: &Arc<Shared>,
         work: impl FnOnce() -> T + Send + 'static,

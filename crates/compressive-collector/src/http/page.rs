@@ -1,6 +1,8 @@
-//! The page at `/`: a document, a style sheet and a script that are the same for everybody and hold no data. The script asks for data as every other client does, with the token that its reader types.
+//! The page at `/`: a document, a style sheet and a script that are the same for everybody and hold no data.
+//! The script asks for data as every other client does, with the token that its reader types.
 //!
-//! The policy lets the page load its own two files, ask its own server and nothing else: no inline script, no foreign script, font, picture or frame, and no form that leaves it.
+//! The policy lets the page load its own two files, ask its own server and nothing else: no inline script, no
+//! foreign script, font, picture or frame, and no form that leaves it.
 
 use std::sync::LazyLock;
 

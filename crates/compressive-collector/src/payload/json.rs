@@ -1,4 +1,5 @@
-//! Rows as JSON, read straight into one list of numbers: lists within a list would take twenty times the room of their text.
+//! Rows as JSON, read straight into one list of numbers: lists within a list would take twenty times the room
+//! of their text.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, de};

@@ -1,4 +1,5 @@
-//! A connection whose other end must take what it is sent: one that stops reading is cut off, instead of holding its place for ever. One that still sends gets its answer all the same.
+//! A connection whose other end must take what it is sent: one that stops reading is cut off, instead of
+//! holding its place for ever. One that still sends gets its answer all the same.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -82,7 +83,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
                 other => return other,
             }
         }
-        // To close while bytes are unread would reset the connection, and the sender of a body that is refused would lose the answer that says so.
+        // To close while bytes are unread would reset the connection, and the sender of a body that is
+        // refused would lose the answer that says so.
         let mut clock = self.waiting.take().unwrap_or_else(|| Box::pin(sleep(LINGER)));
         let mut dropped = [0; 8192];
         while clock.as_mut().poll(context).is_pending() {

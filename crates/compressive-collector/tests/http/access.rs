@@ -14,7 +14,8 @@ use crate::running::{BATCHES, Running, bits, made, offline, operator, rows};
 /// Rows of each batch.
 const ROWS: usize = 3;
 
-/// The statuses for holders of tokens: ingest, read, admin of the stream, the same of another stream, the same of all.
+/// The statuses for holders of tokens: ingest, read, admin of the stream, the same of another stream, the
+/// same of all.
 type Statuses = [u16; 9];
 
 const PUBLIC: Statuses = [200; 9];
@@ -117,7 +118,8 @@ fn requests(operator: &SketchOperator) -> Vec<Request> {
     ]
 }
 
-/// The values of `Authorization` that senders have: those that are nobody, then holders in the order of [`Statuses`], the last an admin of all.
+/// The values of `Authorization` that senders have: those that are nobody, then holders in the order of
+/// [`Statuses`], the last an admin of all.
 fn senders(folder: &Path) -> (Vec<Vec<String>>, Vec<String>) {
     let mut tokens = Tokens::default();
     let mut make = |role, stream: Option<&str>| tokens.create(role, stream.map(String::from)).unwrap();

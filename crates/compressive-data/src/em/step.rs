@@ -1,7 +1,8 @@
 //! The two steps of expectation-maximisation, on moments about the old means.
 //!
-//! With $\mu$ the old mean of a component, rows are summed as $s_0 = \sum r_i$, $s_1 = \sum r_i (x_i - \mu)$, $S_2 = \sum r_i (x_i - \mu)(x_i - \mu)^\top$; then the new mean is
-//! $\mu + s_1/s_0$ and the new covariance $S_2/s_0 - (s_1/s_0)(s_1/s_0)^\top$. Means move little between iterations, so that nothing cancels.
+//! With $\mu$ the old mean of a component, rows are summed as $s_0 = \sum r_i$, $s_1 = \sum r_i (x_i - \mu)$,
+//! $S_2 = \sum r_i (x_i - \mu)(x_i - \mu)^\top$; then the new mean is $\mu + s_1/s_0$ and the new covariance
+//! $S_2/s_0 - (s_1/s_0)(s_1/s_0)^\top$. Means move little between iterations, so that nothing cancels.
 
 use crate::block::{Block, LANES, Lanes, for_blocks, sum_lanes};
 use crate::density::{Density, center, log_sum_exp};
@@ -35,7 +36,8 @@ impl Moments {
         }
     }
 
-    /// Adds a block with its responsibilities for one component; `differences` are the rows minus the component's mean.
+    /// Adds a block with its responsibilities for one component; `differences` are the rows minus the
+    /// component's mean.
     fn add(&mut self, component: usize, responsibility: &Lanes, differences: &[Lanes]) {
         let dim = self.dim;
         let len = self.shape.len(dim);
@@ -101,7 +103,8 @@ pub(crate) fn expect(rows: Rows<'_>, mixture: &Mixture, threads: usize) -> Resul
     Ok((moments, log_likelihood / rows.n_rows() as f64))
 }
 
-/// The shares of a component, zero for the lanes past the last row, and below 1e-18, which no sum would notice.
+/// The shares of a component, zero for the lanes past the last row, and below 1e-18, which no sum would
+/// notice.
 fn responsibilities(block: &Block, share: &Lanes) -> Lanes {
     std::array::from_fn(|lane| if lane < block.len && share[lane] > 1e-18 { share[lane] } else { 0.0 })
 }
@@ -132,7 +135,8 @@ pub(super) fn partition_moments(rows: Rows<'_>, centers: &[f64], shape: Shape, t
     })
 }
 
-/// Step 2: the mixture of the moments, with the floor under its variances. A component without rows keeps its old mean and covariance.
+/// Step 2: the mixture of the moments, with the floor under its variances. A component without rows keeps its
+/// old mean and covariance.
 pub(super) fn maximize(moments: &Moments, old: &Mixture, n_rows: usize, floor: f64) -> Mixture {
     let dim = moments.dim;
     let len = moments.shape.len(dim);

@@ -21,7 +21,8 @@ fn a_planted_diagonal_mixture_is_recovered_at_the_statistical_limit() {
             assert!((fitted / planted - 1.0).abs() < 0.1, "{fitted} {planted}");
         }
     }
-    // The divergence of the maximum-likelihood estimate is about p / n = 27 / 40,000 with relative deviation sqrt(2 / p); four are allowed.
+    // The divergence of the maximum-likelihood estimate is about p / n = 27 / 40,000 with relative deviation
+    // sqrt(2 / p); four are allowed.
     let kl = symmetric_kl(&truth, &fit.mixture, 100_000, 2).expect("valid").value;
     assert!(kl < 27.0 / 40_000.0 * 2.1, "{kl}");
     assert!(fit.log_likelihood >= log_likelihood(rows, &truth).expect("valid"));

@@ -1,8 +1,8 @@
 //! Greedy k-means++ (Arthur and Vassilvitskii 2007, section 5; the variant that scikit-learn uses).
 //!
-//! The first centre is a uniform row. Each further one is the best of $2 + \lfloor \ln k \rfloor$ rows drawn with probability proportional to
-//! $D^2(x)$, the squared distance to the nearest centre so far; the best is that which leaves the least $\sum_x D^2(x)$.
-//! Cost: 3 n d k (2 + ln k) operations; memory: n numbers.
+//! The first centre is a uniform row. Each further one is the best of $2 + \lfloor \ln k \rfloor$ rows drawn
+//! with probability proportional to $D^2(x)$, the squared distance to the nearest centre so far; the best is
+//! that which leaves the least $\sum_x D^2(x)$. Cost: 3 n d k (2 + ln k) operations; memory: n numbers.
 
 use crate::block::{Lanes, for_blocks};
 use crate::parallel::map_chunks;
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn every_far_cluster_gets_a_start() {
-        // Ten points 1e3 apart, 200 rows around each with standard deviation 1: a second centre in a cluster has probability about 1e-5.
+        // Ten points 1e3 apart, 200 rows around each with standard deviation 1: a second centre in a cluster
+        // has probability about 1e-5.
         let mut rng = Rng::new(1);
         let values: Vec<f64> = (0..2000).map(|i| f64::from(i % 10) * 1000.0 + rng.normal()).collect();
         let rows = Rows::new(&values, 1).expect("rows");

@@ -27,7 +27,8 @@ fn optimum(rows: Rows<'_>, k: usize) -> f64 {
 
 #[test]
 fn small_problems_reach_the_optimum_of_all_partitions() {
-    // The smallest basin of these problems catches 4% of the starts: 300 starts miss it with probability 5e-6.
+    // The smallest basin of these problems catches 4% of the starts: 300 starts miss it with probability
+    // 5e-6.
     for seed in 0..10 {
         let mut rng = Rng::new(seed);
         let values: Vec<f64> = (0..18).map(|_| rng.normal()).collect();

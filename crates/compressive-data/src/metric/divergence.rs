@@ -18,7 +18,8 @@ pub struct Estimate {
     pub standard_error: f64,
 }
 
-/// Mean log-likelihood per row, $\tfrac1n \sum_i \ln p(x_i)$, on all cores. Cost: n k d, or n k d^2/2 for full covariances.
+/// Mean log-likelihood per row, $\tfrac1n \sum_i \ln p(x_i)$, on all cores. Cost: n k d, or n k d^2/2 for
+/// full covariances.
 pub fn log_likelihood(rows: Rows<'_>, mixture: &Mixture) -> Result<f64> {
     expect_len("columns of the mixture", mixture.dim, rows.dim())?;
     let density = Density::new(mixture)?;
@@ -33,11 +34,13 @@ pub fn log_likelihood(rows: Rows<'_>, mixture: &Mixture) -> Result<f64> {
     Ok(parts.iter().sum::<f64>() / rows.n_rows() as f64)
 }
 
-/// Symmetric Kullback-Leibler divergence $D(P\|Q) + D(Q\|P)$ exactly as \[KBGP18\] eq. 24 estimates it, from draws of the true distribution P alone:
+/// Symmetric Kullback-Leibler divergence $D(P\|Q) + D(Q\|P)$ exactly as \[KBGP18\] eq. 24 estimates it, from
+/// draws of the true distribution P alone:
 /// $$\frac1{n'} \sum_i \Bigl[\ln\frac{p(y_i)}{q(y_i)} + \frac{q(y_i)}{p(y_i)} \ln\frac{q(y_i)}{p(y_i)}\Bigr],\qquad y_i \sim P.$$
 ///
-/// With $t = \ln (q/p)$ each term is $t\,(e^t - 1) \ge 0$, so that small divergences have a small relative error. The paper takes n' = 5e5. Where Q has mass
-/// that P lacks, the draws miss it and the estimate is too low: [`symmetric_kl_balanced`] sees it.
+/// With $t = \ln (q/p)$ each term is $t\,(e^t - 1) \ge 0$, so that small divergences have a small relative
+/// error. The paper takes n' = 5e5. Where Q has mass that P lacks, the draws miss it and the estimate is too
+/// low: [`symmetric_kl_balanced`] sees it.
 pub fn symmetric_kl(truth: &Mixture, estimate: &Mixture, n_draws: usize, seed: u64) -> Result<Estimate> {
     mean_over_draws(truth, truth, estimate, n_draws, seed, |log_p, log_q| {
         let t = log_q - log_p;
@@ -48,7 +51,8 @@ pub fn symmetric_kl(truth: &Mixture, estimate: &Mixture, n_draws: usize, seed: u
 /// The same divergence from n' draws of *each* mixture, which stays reliable when the two lie apart:
 /// $$\frac1{n'} \sum_{y_i \sim P} h(y_i) + \frac1{n'} \sum_{y_i \sim Q} h(y_i),\qquad h = t \tanh\tfrac t2,\ t = \ln\frac pq .$$
 ///
-/// $\int (p - q) \ln\tfrac pq$ with importance weights for the equal mixture of P and Q, whose ratios lie between -1 and 1: every term is between 0 and |t|.
+/// $\int (p - q) \ln\tfrac pq$ with importance weights for the equal mixture of P and Q, whose ratios lie
+/// between -1 and 1: every term is between 0 and |t|.
 pub fn symmetric_kl_balanced(
     truth: &Mixture,
     estimate: &Mixture,
@@ -67,7 +71,8 @@ pub fn symmetric_kl_balanced(
     })
 }
 
-/// The mean of `term(ln p, ln q)` over draws of `source`; every chunk has its own stream, so threads change nothing.
+/// The mean of `term(ln p, ln q)` over draws of `source`; every chunk has its own stream, so threads change
+/// nothing.
 fn mean_over_draws(
     source: &Mixture,
     p: &Mixture,
@@ -106,11 +111,14 @@ fn mean_over_draws(
     Ok(Estimate { value, standard_error: (variance / n).sqrt() })
 }
 
-/// Maximum mean discrepancy under a frequency law, from m frequencies drawn from it (m x d, row-major; those of a sketching operator, or fresh ones):
-/// $\gamma_\Lambda(P, Q) \approx \bigl(\tfrac1m \sum_j \lvert\psi_P(\omega_j) - \psi_Q(\omega_j)\rvert^2\bigr)^{1/2}$ (\[KBGP18\] eq. 22 and 23), with the characteristic function
+/// Maximum mean discrepancy under a frequency law, from m frequencies drawn from it (m x d, row-major; those
+/// of a sketching operator, or fresh ones):
+/// $\gamma_\Lambda(P, Q) \approx \bigl(\tfrac1m \sum_j \lvert\psi_P(\omega_j) - \psi_Q(\omega_j)\rvert^2\bigr)^{1/2}$
+/// (\[KBGP18\] eq. 22 and 23), with the characteristic function
 /// $\psi(\omega) = \sum_l \alpha_l\, e^{i\omega^\top\mu_l - \omega^\top\Sigma_l\omega/2}$ in closed form.
 ///
-/// Not a square: the distance itself. \[KBGP18\] figures 3 and 8 use 5e5 frequencies. Cost: m k d, or m k d^2.
+/// Not a square: the distance itself. \[KBGP18\] figures 3 and 8 use 5e5 frequencies. Cost: m k d, or m k
+/// d^2.
 pub fn mmd(p: &Mixture, q: &Mixture, frequencies: &[f64]) -> Result<f64> {
     check_pair(p, q)?;
     let m = frequencies.len().div_ceil(p.dim).max(1);
@@ -151,11 +159,13 @@ pub fn characteristic(mixture: &Mixture, omega: &[f64]) -> (f64, f64) {
     value
 }
 
-/// Maximum mean discrepancy for the Gaussian kernel $\kappa(x, y) = e^{-\lVert x - y\rVert^2 / 2 w^2}$, exactly:
-/// $\gamma^2 = \langle P, P\rangle - 2\langle P, Q\rangle + \langle Q, Q\rangle$, where two Gaussians have
+/// Maximum mean discrepancy for the Gaussian kernel $\kappa(x, y) = e^{-\lVert x - y\rVert^2 / 2 w^2}$,
+/// exactly: $\gamma^2 = \langle P, P\rangle - 2\langle P, Q\rangle + \langle Q, Q\rangle$, where two
+/// Gaussians have
 /// $\langle N(\mu, \Sigma), N(\mu', \Sigma')\rangle = (2\pi w^2)^{d/2} N(\mu - \mu'; 0, \Sigma + \Sigma' + w^2 I)$.
 ///
-/// The limit of [`mmd`] for frequencies $N(0, w^{-2} I)$, without their sampling error; differences below about 1e-8 are lost to rounding. Cost: k^2 d, or k^2 d^3/3.
+/// The limit of [`mmd`] for frequencies $N(0, w^{-2} I)$, without their sampling error; differences below
+/// about 1e-8 are lost to rounding. Cost: k^2 d, or k^2 d^3/3.
 pub fn mmd_gaussian(p: &Mixture, q: &Mixture, width: f64) -> Result<f64> {
     check_pair(p, q)?;
     positive("width", width)?;

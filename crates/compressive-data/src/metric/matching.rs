@@ -41,8 +41,9 @@ pub fn match_centers(truth: &[f64], estimate: &[f64], dim: usize) -> Result<Matc
 
 /// The column of each row in the cheapest assignment of a square cost matrix.
 ///
-/// Rows enter one by one; each entry follows the shortest alternating path under reduced costs `cost - u - v`, which stay nonnegative. Index 0 of
-/// the arrays stands for "none", so rows and columns count from 1.
+/// Rows enter one by one; each entry follows the shortest alternating path under reduced costs
+/// `cost - u - v`, which stay nonnegative. Index 0 of the arrays stands for "none", so rows and columns count
+/// from 1.
 fn assignment(costs: &[f64], k: usize) -> Vec<usize> {
     let (mut u, mut v) = (vec![0.0; k + 1], vec![0.0; k + 1]);
     let mut row_of = vec![0; k + 1];

@@ -4,9 +4,11 @@ use crate::error::{Error, Result, at_least_one, expect_len, positive};
 use crate::kmeans::{KMeansParams, kmeans, sse};
 use crate::rows::Rows;
 
-/// The SSE that centres are compared with: the better of k-means with `params` and, where they are known, the true means (k x d).
+/// The SSE that centres are compared with: the better of k-means with `params` and, where they are known, the
+/// true means (k x d).
 ///
-/// \[KTTG17\] and \[Sch21\] (section 5.4.2) take k-means alone; the true means guard against a bad k-means run. Cost: that of k-means.
+/// \[KTTG17\] and \[Sch21\] (section 5.4.2) take k-means alone; the true means guard against a bad k-means
+/// run. Cost: that of k-means.
 pub fn reference_sse(
     rows: Rows<'_>,
     k: usize,
@@ -23,13 +25,15 @@ pub fn reference_sse(
     }
 }
 
-/// Relative SSE: $\mathrm{SSE}(C) / \mathrm{SSE}_{\mathrm{ref}}$, where the reference is positive. 1 is as good as k-means on all rows; papers call up to 1.2 or 2 a success.
+/// Relative SSE: $\mathrm{SSE}(C) / \mathrm{SSE}_{\mathrm{ref}}$, where the reference is positive. 1 is as
+/// good as k-means on all rows; papers call up to 1.2 or 2 a success.
 pub fn rsse(rows: Rows<'_>, centers: &[f64], reference: f64) -> Result<f64> {
     positive("reference", reference)?;
     Ok(sse(rows, centers)? / reference)
 }
 
-/// Adjusted Rand index of two partitions of the same rows: 1 for equal partitions, 0 on average for independent ones.
+/// Adjusted Rand index of two partitions of the same rows: 1 for equal partitions, 0 on average for
+/// independent ones.
 ///
 /// With $n_{ab}$ the rows of class a and cluster b, and margins $n_{a\cdot}$, $n_{\cdot b}$:
 /// $$\mathrm{ARI} = \frac{S - E}{\tfrac12(A + B) - E},\quad S = \sum_{ab}\tbinom{n_{ab}}2,\ A = \sum_a \tbinom{n_{a\cdot}}2,\ B = \sum_b \tbinom{n_{\cdot b}}2,\ E = AB / \tbinom n2.$$
@@ -46,7 +50,8 @@ pub fn ari(first: &[u32], second: &[u32]) -> Result<f64> {
     Ok(adjusted(joint, a, b, pairs(first.len() as u64)))
 }
 
-/// [`ari`] from the rows of each class and cluster, $n_{ab}$, class after class with `clusters` numbers each. Cost: one pass over them.
+/// [`ari`] from the rows of each class and cluster, $n_{ab}$, class after class with `clusters` numbers each.
+/// Cost: one pass over them.
 pub fn ari_of_counts(counts: &[u64], clusters: usize) -> Result<f64> {
     at_least_one("clusters", clusters)?;
     expect_len("counts of whole classes", counts.len(), counts.len().next_multiple_of(clusters))?;

@@ -1,10 +1,12 @@
 //! Maximum mean discrepancy of two samples.
 //!
-//! For the kernel $\kappa(x, y) = e^{-\lVert x - y\rVert^2 / 2h^2}$, biased (each row is paired with itself, too):
+//! For the kernel $\kappa(x, y) = e^{-\lVert x - y\rVert^2 / 2h^2}$, biased (each row is paired with itself,
+//! too):
 //! $$\mathrm{MMD}^2 = \frac1{n^2}\sum_{i,i'} \kappa(x_i, x_{i'}) + \frac1{n'^2}\sum_{j,j'} \kappa(y_j, y_{j'}) - \frac2{n n'}\sum_{i,j} \kappa(x_i, y_j).$$
 //! Two samples of one law have an expected square of $(1/n + 1/n')(1 - \mathbb E\,\kappa)$.
 //!
-//! Kernel values are in single precision, within 2e-7, and summed in double precision, so that squares below about 1e-7 are rounding. Cost: $n n' (d + 20)$ for each sum, on all cores.
+//! Kernel values are in single precision, within 2e-7, and summed in double precision, so that squares below
+//! about 1e-7 are rounding. Cost: $n n' (d + 20)$ for each sum, on all cores.
 
 use crate::error::{Error, Result, expect_len, positive};
 use crate::parallel::map_chunks;
@@ -69,7 +71,9 @@ impl Reference {
 }
 
 impl Reference {
-    /// Root mean square of the discrepancy of fresh samples of so many rows of the same law, at each bandwidth: $((1/n + 1/n')(1 - \mathbb E\,\kappa))^{1/2}$, the mean taken over the pairs of different rows.
+    /// Root mean square of the discrepancy of fresh samples of so many rows of the same law, at each
+    /// bandwidth: $((1/n + 1/n')(1 - \mathbb E\,\kappa))^{1/2}$, the mean taken over the pairs of different
+    /// rows.
     pub fn fresh(&self, n_rows: usize) -> Vec<f64> {
         let (n, other) = (self.columns.n as f64, n_rows as f64);
         let pairs = |within: &f64| (within * n - 1.0) / (n - 1.0).max(1.0);
@@ -131,7 +135,8 @@ impl Columns {
     }
 }
 
-/// $e^{-q}$ for $q \ge 0$; below $e^{-80}$ it stays there. $2^{-k} 2^{-f}$ with a whole k and $|f| \le 1/2$, the second by its Taylor polynomial of degree 7: plain code that becomes vectors.
+/// $e^{-q}$ for $q \ge 0$; below $e^{-80}$ it stays there. $2^{-k} 2^{-f}$ with a whole k and $|f| \le 1/2$,
+/// the second by its Taylor polynomial of degree 7: plain code that becomes vectors.
 fn falling(q: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0;
     let t = (if q < 80.0 { q } else { 80.0 }) * std::f32::consts::LOG2_E;
@@ -178,7 +183,8 @@ mod tests {
 
     #[test]
     fn samples_of_shifted_gaussians_have_their_closed_form() {
-        // For N(0, I) and N(s, I) in the plane: MMD^2 = 2 h^2/(h^2 + 2) (1 - exp(-s^2 / (2 (h^2 + 2)))); 4000 rows leave a square of about 5e-4 (1 - 1/3).
+        // For N(0, I) and N(s, I) in the plane: MMD^2 = 2 h^2/(h^2 + 2) (1 - exp(-s^2 / (2 (h^2 + 2)))); 4000
+        // rows leave a square of about 5e-4 (1 - 1/3).
         let expected = 2.0 / 3.0 * (1.0 - (-1.0f64 / 6.0).exp()) + 5e-4 * 2.0 / 3.0;
         let found = mmd(&normals(4000, 0.0, 1), &normals(4000, 1.0, 2), 1.0).powi(2);
         assert!((found / expected - 1.0).abs() < 0.15, "{found} {expected}");
@@ -192,7 +198,8 @@ mod tests {
             let fresh = normals(800, 0.0, 100 + seed);
             reference.mmd(Rows::new(&fresh, 2).expect("rows")).expect("measured")[0].powi(2)
         };
-        // Forty squares to one reference: those of the reference's own noise vary by about a fifth, and half is allowed.
+        // Forty squares to one reference: those of the reference's own noise vary by about a fifth, and half
+        // is allowed.
         let mean = (0..40).map(square).sum::<f64>() / 40.0;
         assert!(
             (mean / reference.fresh(800)[0].powi(2) - 1.0).abs() < 0.5,

@@ -123,7 +123,8 @@ fn ari_of_independent_partitions_is_near_zero() {
 
 #[test]
 fn centres_are_matched_by_the_least_total_cost_not_greedily() {
-    // In order, 0 would take 1 and leave -1 to 2 (costs 1 and 9); the best pairing is 0 with -1, 2 with 1 (costs 1 and 1).
+    // In order, 0 would take 1 and leave -1 to 2 (costs 1 and 9); the best pairing is 0 with -1, 2 with 1
+    // (costs 1 and 1).
     let matched = match_centers(&[0.0, 2.0], &[1.0, -1.0], 1).expect("valid");
     assert_eq!(matched.partner, [1, 0]);
     assert_eq!((matched.distances, matched.rms), (vec![1.0, 1.0], 1.0));
@@ -166,7 +167,8 @@ fn the_reference_is_the_better_of_k_means_and_the_truth() {
     let sample = truth.sample(5000, &mut Rng::new(7)).expect("valid");
     let rows = sample.rows().expect("rows");
     let reference = reference_sse(rows, 5, Some(&truth.means), &KMeansParams::default()).expect("valid");
-    // About n d = 15,000 for unit Gaussians that hardly overlap; k-means adapts to the rows, so the truth is a little worse.
+    // About n d = 15,000 for unit Gaussians that hardly overlap; k-means adapts to the rows, so the truth is
+    // a little worse.
     assert!((reference / 15_000.0 - 1.0).abs() < 0.05, "{reference}");
     let at_truth = rsse(rows, &truth.means, reference).expect("valid");
     assert!((1.0..1.02).contains(&at_truth), "{at_truth}");

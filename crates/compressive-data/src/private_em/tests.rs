@@ -65,7 +65,8 @@ fn noise_on_means_and_variances_has_the_stated_scale() {
         }
         stds = fit.info.noise_stds;
     }
-    // rho: sqrt(ln 1e7 + 200) - sqrt(ln 1e7) = 10.68622 squared, over three releases; sigma = Delta sqrt(3 / (2 rho)).
+    // rho: sqrt(ln 1e7 + 200) - sqrt(ln 1e7) = 10.68622 squared, over three releases; sigma = Delta sqrt(3 /
+    // (2 rho)).
     let unit = (3.0_f64 / 2.0).sqrt() / 10.686_22;
     for (std, sensitivity) in stds.iter().zip([SQRT_2, 2.0, SQRT_2]) {
         assert!((std / (unit * sensitivity) - 1.0).abs() < 1e-4, "{stds:?}");

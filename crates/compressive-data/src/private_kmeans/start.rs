@@ -42,7 +42,8 @@ fn spread(k: usize, dim: usize, rng: &mut Rng) -> (f64, Vec<f64>) {
     (low, centers)
 }
 
-/// Centres at least `radius` from the boundary and twice that from each other, unless one of them finds no place.
+/// Centres at least `radius` from the boundary and twice that from each other, unless one of them finds no
+/// place.
 fn pack(k: usize, dim: usize, radius: f64, rng: &mut Rng) -> Option<Vec<f64>> {
     let mut centers: Vec<f64> = Vec::with_capacity(k * dim);
     for _ in 0..k {

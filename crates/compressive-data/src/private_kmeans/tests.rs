@@ -44,7 +44,8 @@ fn without_noise_it_is_lloyd_from_the_same_start() {
 
 #[test]
 fn noise_has_the_stated_scales() {
-    // One centre, one iteration: (S + a) / (n + b) = S/n + a/n - (S/n) b/n to first order in 1/n. With rows at half the half-width the two noises count alike.
+    // One centre, one iteration: (S + a) / (n + b) = S/n + a/n - (S/n) b/n to first order in 1/n. With rows
+    // at half the half-width the two noises count alike.
     let (n, epsilon) = (100_000, 2.0);
     let values = vec![3.0; 2 * n];
     let rows = Rows::new(&values, 2).expect("rows");
@@ -67,7 +68,8 @@ fn noise_has_the_stated_scales() {
             expected[j] = 2.0 / (sum * sum) + 2.0 * places[j] * places[j] / (count * count);
         }
     }
-    // The square of a Laplace variable has relative deviation sqrt 5: five standard errors over 1000 draws are 0.35.
+    // The square of a Laplace variable has relative deviation sqrt 5: five standard errors over 1000 draws
+    // are 0.35.
     for j in 0..2 {
         assert!((squares[j] / expected[j] - 1.0).abs() < 0.35, "{squares:?} {expected:?}");
     }
@@ -80,7 +82,8 @@ fn iterations_and_split_follow_the_published_rule() {
         let params = PrivateKMeansParams { epsilon, ..Default::default() };
         Budget::new(Rows::new(&values, 10).expect("rows"), 4, &params)
     };
-    // q = (40 * 0.225^2)^(1/3) = 1.2652, so that the least budget of an iteration is sqrt(500 * 64 * 11.2652^3) / 1000 = 6.7637.
+    // q = (40 * 0.225^2)^(1/3) = 1.2652, so that the least budget of an iteration is sqrt(500 * 64 *
+    // 11.2652^3) / 1000 = 6.7637.
     for (epsilon, iterations) in [(0.1, 2), (6.7637 * 3.01, 3), (6.7637 * 4.99, 4), (1e6, 7)] {
         let budget = budget(epsilon);
         assert_eq!(budget.iterations, iterations, "{epsilon}");

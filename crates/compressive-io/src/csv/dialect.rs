@@ -132,8 +132,8 @@ fn is_number(field: &str) -> bool {
 
 /// Whether the first record names the columns: it has a name where the records below have numbers.
 ///
-/// A number with sign, point or exponent is never a name, so a first record that has one in a numeric column is
-/// data, and a text beside it is a bad value; a plain integer may be a name (`country,2019,2020`).
+/// A number with sign, point or exponent is never a name, so a first record that has one in a numeric column
+/// is data, and a text beside it is a bad value; a plain integer may be a name (`country,2019,2020`).
 fn looks_like_header(first: &[String], rest: &[Sampled]) -> bool {
     if rest.is_empty() {
         return !first.iter().any(|field| is_number(field));
@@ -169,8 +169,8 @@ fn column_names(first: &[String], has_header: bool) -> Vec<String> {
         .collect()
 }
 
-/// A column is numeric if at least half of its values that are not missing are numbers: the others are then bad
-/// values, reported with their row. Missing values alone make no column numeric.
+/// A column is numeric if at least half of its values that are not missing are numbers: the others are then
+/// bad values, reported with their row. Missing values alone make no column numeric.
 fn column_kind(rows: &[Sampled], i: usize) -> Kind {
     let mut numbers = 0;
     let mut texts = 0;

@@ -1,8 +1,9 @@
 //! Delimited text: `.csv`, `.tsv`, `.txt`, plain, compressed with gzip, or from a stream.
 //!
-//! The source reads blocks of about 1 MB and cuts them at the last record boundary (outside quotes); that is all that
-//! happens under the lock. The workers split the blocks into fields and read the numbers. Every block knows the
-//! number of its first row and line, so that errors name them whatever the order of the workers.
+//! The source reads blocks of about 1 MB and cuts them at the last record boundary (outside quotes); that is
+//! all that happens under the lock. The workers split the blocks into fields and read the numbers. Every
+//! block knows the number of its first row and line, so that errors name them whatever the order of the
+//! workers.
 //!
 //! What it does not do: decimal commas, thousands separators, comments, encodings other than UTF-8.
 
@@ -151,8 +152,8 @@ impl Table for CsvFile {
 }
 
 impl CsvFile {
-    /// Reads records after the first newline behind `offset`. The place may lie inside quotes; what is then read as
-    /// a record has the wrong number of fields or no numbers, and is dropped.
+    /// Reads records after the first newline behind `offset`. The place may lie inside quotes; what is then
+    /// read as a record has the wrong number of fields or no numbers, and is dropped.
     fn sample_at(
         &self,
         file: &mut File,

@@ -11,9 +11,9 @@ const EXACT_MAX: u64 = 1 << 53;
 
 /// Reads the number at the start of `text` and tells how many bytes it takes.
 ///
-/// Only numbers w * 10^e with w <= 2^53 and |e| <= 22 are read here: then w and 10^|e| are both exact, and one
-/// multiplication or division rounds once, as the correctly rounded result does. `None` for all others, which the
-/// standard library reads.
+/// Only numbers w * 10^e with w <= 2^53 and |e| <= 22 are read here: then w and 10^|e| are both exact, and
+/// one multiplication or division rounds once, as the correctly rounded result does. `None` for all others,
+/// which the standard library reads.
 #[inline]
 pub(super) fn scan(text: &[u8]) -> Option<(f64, usize)> {
     let mut at = 0;
@@ -53,7 +53,8 @@ pub(super) fn scan(text: &[u8]) -> Option<(f64, usize)> {
     Some((if negative { -magnitude } else { magnitude }, at))
 }
 
-/// Appends the digits from `at` on to `digits`, which wraps around after nineteen; returns the place behind them.
+/// Appends the digits from `at` on to `digits`, which wraps around after nineteen; returns the place behind
+/// them.
 #[inline]
 fn take_digits(text: &[u8], mut at: usize, digits: &mut u64) -> usize {
     while let Some(value) = text.get(at..at + 8).and_then(eight_digits) {
@@ -67,8 +68,8 @@ fn take_digits(text: &[u8], mut at: usize, digits: &mut u64) -> usize {
     at
 }
 
-/// Value of eight digits, by arithmetic on all of them at once: neighbours are joined to pairs, pairs to fours, fours
-/// to the whole, each step one multiplication of the packed parts.
+/// Value of eight digits, by arithmetic on all of them at once: neighbours are joined to pairs, pairs to
+/// fours, fours to the whole, each step one multiplication of the packed parts.
 #[inline]
 fn eight_digits(text: &[u8]) -> Option<u64> {
     let packed = u64::from_le_bytes(text.try_into().ok()?);

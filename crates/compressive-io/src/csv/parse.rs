@@ -173,7 +173,8 @@ fn take_field(slot: Slot, text: &[u8], row_start: usize, out: &mut RowChunk) -> 
             _ => return false,
         },
         Slot::Group => {
-            // Bytes that are no UTF-8 would all become the same replacement character, and different groups one.
+            // Bytes that are no UTF-8 would all become the same replacement character, and different groups
+            // one.
             let key = std::str::from_utf8(text).map_or("", str::trim);
             if key.is_empty() {
                 return false;

@@ -1,7 +1,7 @@
 //! The header of a `.npy` file (NumPy enhancement proposal 1, versions 1 to 3).
 //!
-//! Magic `\x93NUMPY`, two version bytes, the header's length (u16 in version 1, u32 later), then a Python dictionary
-//! such as `{'descr': '<f4', 'fortran_order': False, 'shape': (1000, 10), }`.
+//! Magic `\x93NUMPY`, two version bytes, the header's length (u16 in version 1, u32 later), then a Python
+//! dictionary such as `{'descr': '<f4', 'fortran_order': False, 'shape': (1000, 10), }`.
 
 use crate::error::{Error, Result};
 

@@ -1,8 +1,8 @@
 //! NumPy arrays: `.npy` files of one or two dimensions, and streams of them.
 //!
-//! Columns are called `x0`, `x1`, ... A part is a range of rows of about 1 MB that the worker fetches with positioned
-//! reads on the shared file: in C order one read, in Fortran order one read per column in use. f32 stays f32; all
-//! other types become f64.
+//! Columns are called `x0`, `x1`, ... A part is a range of rows of about 1 MB that the worker fetches with
+//! positioned reads on the shared file: in C order one read, in Fortran order one read per column in use. f32
+//! stays f32; all other types become f64.
 
 mod decode;
 mod header;

@@ -150,8 +150,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn interpolate(self, pairs: &[[f64; 2]], y: [f64; 4]) -> [i32; 4] {
         assert!(!pairs.is_empty(), "a table has values");
-        // SAFETY: the token proves AVX2 and FMA. Every place is held within the pairs, and vectors and arrays of the
-        // same size have the same bits.
+        // SAFETY: the token proves AVX2 and FMA. Every place is held within the pairs, and vectors and arrays
+        // of the same size have the same bits.
         unsafe {
             let x = _mm256_mul_pd(_mm256_loadu_pd(y.as_ptr()), _mm256_set1_pd(pairs.len() as f64));
             let last = _mm_set1_epi32(pairs.len() as i32 - 1);

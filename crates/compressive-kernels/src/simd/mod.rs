@@ -85,8 +85,9 @@ pub(crate) trait Simd: Copy {
     /// / 2`, in this order.
     fn hadamard(self, a: Self::F) -> Self::F;
 
-    /// For values and steps to the next of a periodic function, L pairs (value, step), and y in [0, 1): with x = L y and
-    /// i = floor(x), the integer nearest to value_i + (x - i) step_i, ties to even, below 2^31. Four at a time.
+    /// For values and steps to the next of a periodic function, L pairs (value, step), and y in [0, 1): with
+    /// x = L y and i = floor(x), the integer nearest to value_i + (x - i) step_i, ties to even, below 2^31.
+    /// Four at a time.
     #[inline(always)]
     fn interpolate(self, pairs: &[[f64; 2]], y: [f64; 4]) -> [i32; 4] {
         let mut out = [0; 4];

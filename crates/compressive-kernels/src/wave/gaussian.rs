@@ -1,15 +1,18 @@
 //! The Gaussian kernel as a wave: 2^t for binary exponents t <= 0, times 2^24 and rounded.
 //!
-//! With rows extended by their squared norm, the exponent of $\kappa(u, y) = e^{-|u - y|^2 / 2\sigma^2}$ is a linear map
-//! of the row, so that the projection is that of the other waves ([`Projection::exponents`](crate::Projection::exponents)):
+//! With rows extended by their squared norm, the exponent of $\kappa(u, y) = e^{-|u - y|^2 / 2\sigma^2}$ is a
+//! linear map of the row, so that the projection is that of the other waves
+//! ([`Projection::exponents`](crate::Projection::exponents)):
 //!
-//! 1. t is held within [-100, 0]: rounding may lift it above 0, and 2^-100 rounds to 0 like anything below 2^-25;
+//! 1. t is held within [-100, 0]: rounding may lift it above 0, and 2^-100 rounds to 0 like anything below
+//!    2^-25;
 //! 2. t = k + f with k the nearest integer and f in [-1/2, 1/2] (an exact subtraction);
-//! 3. 2^f by a polynomial of degree 6 with its constant exactly 2^24, so that t = 0 gives 2^24 and no value exceeds it;
+//! 3. 2^f by a polynomial of degree 6 with its constant exactly 2^24, so that t = 0 gives 2^24 and no value
+//!    exceeds it;
 //! 4. times 2^k by an addition to the exponent bits, which is exact: the product stays above 2^-77.
 //!
-//! Error against the exact function, roundings and all, below 1.2e-7 (test `every_exponent_stays_in_range_and_close`).
-//! Cost: 14 operations a vector. Reference: \[CCDR22\] section 3.
+//! Error against the exact function, roundings and all, below 1.2e-7 (test
+//! `every_exponent_stays_in_range_and_close`). Cost: 14 operations a vector. Reference: \[CCDR22\] section 3.
 
 use super::{Shape, horner};
 use crate::simd::Simd;
@@ -54,7 +57,8 @@ mod tests {
 
     #[test]
     fn every_exponent_stays_in_range_and_close() {
-        // All f32 in [-32, -2^-12], of which e^-20 = 2^-28.9 is one; nearer to zero the value is 2^24 less a little.
+        // All f32 in [-32, -2^-12], of which e^-20 = 2^-28.9 is one; nearer to zero the value is 2^24 less a
+        // little.
         let (first, last) = ((1f32 / 4096.0).to_bits(), 32f32.to_bits());
         let (mut worst, mut mean, mut weight) = (0f64, 0f64, 0f64);
         let (mut rows, mut features) = (vec![[0f32; PANEL]; 1024], Vec::new());

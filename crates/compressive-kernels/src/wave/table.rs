@@ -6,9 +6,9 @@
 //! 2. x = L y, i = floor(x): the value is v_i + (x - i) (v_{i+1} - v_i);
 //! 3. times 2^24, rounded to an integer.
 //!
-//! r is computed in `f32`, all else in `f64`. Values and steps are stored times 2^24, which changes no digit, side by
-//! side, so that a look at the table is one load of 16 bytes. Plain arithmetic on arrays, which is compiled for every
-//! backend with its own instructions; nothing is fused, so that all give the same bits.
+//! r is computed in `f32`, all else in `f64`. Values and steps are stored times 2^24, which changes no digit,
+//! side by side, so that a look at the table is one load of 16 bytes. Plain arithmetic on arrays, which is
+//! compiled for every backend with its own instructions; nothing is fused, so that all give the same bits.
 //!
 //! Cost: two such loads and about 20 operations in `f64` a phase. Reference: \[SJ22\].
 

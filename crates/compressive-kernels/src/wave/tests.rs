@@ -78,8 +78,9 @@ fn huge_phases_give_bounded_features_on_every_backend() {
 
 #[test]
 fn no_phase_reaches_further() {
-    // Every f32 from 2^-13 to 1 half turn, both signs: one period, and a little more, as the quadratic wave is largest at 1 itself. Nearer to zero the sine entries of the waves are below 2^14 and the others at most 2^24
-    // (sawtooth: 2^23 + 2^13), and a longer phase wraps to one of these exactly, or is clamped.
+    // Every f32 from 2^-13 to 1 half turn, both signs: one period, and a little more, as the quadratic wave
+    // is largest at 1 itself. Nearer to zero the sine entries of the waves are below 2^14 and the others at
+    // most 2^24 (sawtooth: 2^23 + 2^13), and a longer phase wraps to one of these exactly, or is clamped.
     let (first, last) = ((1f32 / 8192.0).to_bits(), 1f32.to_bits() + 1);
     let mut phases = vec![[0f32; PANEL]; 2048];
     let mut features = vec![[[0; PANEL]; 2]; 2048];

@@ -7,8 +7,8 @@ const TINY: f64 = 1e-300;
 
 /// $I_x(a, b) = \frac{1}{B(a, b)} \int_0^x t^{a-1} (1 - t)^{b-1}\,dt$ for a, b >= 1 and x in [0, 1].
 ///
-/// By its continued fraction (Lentz's method), on the side of the mean where it converges fast. Relative error: about 1e-15 times the larger of 10 and a + b, from the
-/// logarithms of the gamma function.
+/// By its continued fraction (Lentz's method), on the side of the mean where it converges fast. Relative
+/// error: about 1e-15 times the larger of 10 and a + b, from the logarithms of the gamma function.
 pub(super) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -52,7 +52,8 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     result
 }
 
-/// $\ln \Gamma(x)$ for x >= 1: Stirling's series, after shifting small arguments above 15, where seven terms leave less than 1e-17.
+/// $\ln \Gamma(x)$ for x >= 1: Stirling's series, after shifting small arguments above 15, where seven terms
+/// leave less than 1e-17.
 fn ln_gamma(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         1.0 / 12.0,

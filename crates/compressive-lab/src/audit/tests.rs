@@ -72,7 +72,8 @@ fn laplace_noise_of_too_small_a_scale_is_caught() {
 
 #[test]
 fn the_bound_on_analytic_gaussian_noise_is_below_its_epsilon() {
-    // (epsilon, delta, sigma) of the analytic Gaussian mechanism at sensitivity 1, and what 1e5 releases can show of it at best.
+    // (epsilon, delta, sigma) of the analytic Gaussian mechanism at sensitivity 1, and what 1e5 releases can
+    // show of it at best.
     for (epsilon, delta, std, shown) in
         [(1.0, 1e-5, 3.730632, 0.35), (1.0, 1e-2, 1.877876, 0.75), (3.0, 1e-5, 1.390593, 1.4)]
     {
@@ -85,7 +86,8 @@ fn the_bound_on_analytic_gaussian_noise_is_below_its_epsilon() {
 
 #[test]
 fn gaussian_noise_too_small_by_the_square_root_of_two_is_caught_at_a_large_delta() {
-    // At delta = 0.01 the event that the mechanism is tight for is common enough to be seen; the exact epsilon of this noise is 1.5, of which 1.3 can be shown.
+    // At delta = 0.01 the event that the mechanism is tight for is common enough to be seen; the exact
+    // epsilon of this noise is 1.5, of which 1.3 can be shown.
     for seed in 0..5 {
         let bound = gaussian_bound(100_000, 1.877876 / 2.0_f64.sqrt(), 1e-2, seed);
         assert!(bound > 1.2, "{bound}");
@@ -102,7 +104,8 @@ fn gaussian_noise_of_half_the_scale_is_caught_even_at_a_small_delta() {
 
 #[test]
 fn equal_distributions_show_nothing_more_often_than_the_error_allows() {
-    // At error = 0.2 over 200 seeds the count of false alarms is at most binomial(200, 0.2): 40, and 5 deviations are 28 more. In both orders and on discrete scores.
+    // At error = 0.2 over 200 seeds the count of false alarms is at most binomial(200, 0.2): 40, and 5
+    // deviations are 28 more. In both orders and on discrete scores.
     let mut alarms = 0;
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
@@ -115,7 +118,8 @@ fn equal_distributions_show_nothing_more_often_than_the_error_allows() {
 
 #[test]
 fn both_orders_of_the_tables_are_tried() {
-    // b is uniform on 0..4, a never shows 3: only the event that a cannot have tells the two apart well, and it needs b on top.
+    // b is uniform on 0..4, a never shows 3: only the event that a cannot have tells the two apart well, and
+    // it needs b on top.
     let a: Vec<f64> = (0..30_000).map(|i| f64::from(i % 3)).collect();
     let b: Vec<f64> = (0..40_000).map(|i| f64::from(i % 4)).collect();
     for bound in [epsilon_lower_bound(&a, &b, 0.0, 0.001), epsilon_lower_bound(&b, &a, 0.0, 0.001)] {

@@ -1,4 +1,5 @@
-//! Excess risk of k-means and of mixtures from sketches of cosines, of bits and of a modulo map, against the size of the sketch.
+//! Excess risk of k-means and of mixtures from sketches of cosines, of bits and of a modulo map, against the
+//! size of the sketch.
 
 use compressive::design::Task;
 use compressive::{FrequencyLaw, Wave};
@@ -22,7 +23,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 /// Contributions of the rows, in the papers' order.
 const FEATURES: [(&str, Wave); 3] =
     [("Fourier", Wave::Fourier), ("one-bit", Wave::OneBit), ("sawtooth", Wave::Sawtooth)];
-/// One-bit k-means needs at most so many times the frequencies of Fourier; section 4.5.1 of the thesis has 1.13 and 1.23 for other clusters.
+/// One-bit k-means needs at most so many times the frequencies of Fourier; section 4.5.1 of the thesis has
+/// 1.13 and 1.23 for other clusters.
 const SLIGHTLY: f64 = 1.5;
 
 /// Draws that `auto` gets: on one-bit and sawtooth sketches a fit takes seconds.
@@ -101,7 +103,8 @@ fn one_draw(population: &Population, sizes: &[f64], draw: u64) -> Result<Risks> 
     Ok(risks)
 }
 
-/// The size at which half of the draws succeed, from there on linear in its logarithm between two sizes; NaN if none is large enough.
+/// The size at which half of the draws succeed, from there on linear in its logarithm between two sizes; NaN
+/// if none is large enough.
 fn half(sizes: &[f64], shares: &[f64]) -> f64 {
     let below = shares.iter().rposition(|share| *share < 0.5);
     match below {
@@ -114,7 +117,8 @@ fn half(sizes: &[f64], shares: &[f64]) -> f64 {
     }
 }
 
-/// What the text says of a row: one-bit needs slightly more than Fourier for k-means, and for mixtures more than that; sawtooth needs more than one-bit.
+/// What the text says of a row: one-bit needs slightly more than Fourier for k-means, and for mixtures more
+/// than that; sawtooth needs more than one-bit.
 fn judge(task: Task, [bits, sawtooth]: [f64; 2], kmeans: f64) -> Verdict {
     if task == Task::Kmeans {
         return Verdict::bar(

@@ -41,7 +41,8 @@ struct Grid {
 const FULL: Grid =
     Grid { problem: (10, 5), population: 300_000, rows: [100, 3000, 30_000], sizes: &[2.0, 5.0, 10.0, 30.0] };
 const QUICK: Grid = Grid { problem: (4, 3), population: 20_000, rows: [50, 500, 5000], sizes: &[2.0, 20.0] };
-/// Draws that `auto` gets, and the largest size in units of K d: on larger one-bit sketches a fit takes ten seconds.
+/// Draws that `auto` gets, and the largest size in units of K d: on larger one-bit sketches a fit takes ten
+/// seconds.
 const AUTO: (u64, f64) = (3, 20.0);
 
 /// Why what falls short does.

@@ -121,7 +121,8 @@ fn one_draw(population: &Population, grid: &Grid, draw: u64) -> Result<Risks> {
     Ok(risks)
 }
 
-/// How many decades the scales with a share of at least a half span: their number times the step; NaN without draws.
+/// How many decades the scales with a share of at least a half span: their number times the step; NaN without
+/// draws.
 fn usable(scales: &[f64], shares: &[f64]) -> f64 {
     if shares.iter().any(|share| share.is_nan()) {
         return f64::NAN;

@@ -1,4 +1,5 @@
-//! Audit of the private releases: what many releases of two neighbouring tables show of epsilon, for the noise as it is and for noise made too small on purpose.
+//! Audit of the private releases: what many releases of two neighbouring tables show of epsilon, for the
+//! noise as it is and for noise made too small on purpose.
 
 use std::f64::consts::{FRAC_PI_4, PI, SQRT_2};
 
@@ -25,8 +26,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const ERROR: f64 = 0.001;
 /// The epsilon that all releases claim.
 const EPSILON: f64 = 1.0;
-/// Claimed delta, and the factor by which the wrong noise is too small: 0 for Laplace noise; for Gaussian noise one at which the event that tells most is common
-/// enough to be seen, and the factor by which published software is wrong.
+/// Claimed delta, and the factor by which the wrong noise is too small: 0 for Laplace noise; for Gaussian
+/// noise one at which the event that tells most is common enough to be seen, and the factor by which
+/// published software is wrong.
 const MECHANISMS: [(f64, f64); 2] = [(0.0, 1.5), (0.01, SQRT_2)];
 
 /// A release to audit.
@@ -147,7 +149,8 @@ impl Claim {
     }
 }
 
-/// $\ln(p_a / p_b)$ of a release for the two tables it may come from; the factors that normalise the laws cancel.
+/// $\ln(p_a / p_b)$ of a release for the two tables it may come from; the factors that normalise the laws
+/// cancel.
 fn log_ratio(noisy: &PrivateSketch, tables: &[Sketch; 2], release: &Release) -> f64 {
     let [a, b] = tables;
     let laplace = |value: i64, a: i64, b: i64, scale: f64| {

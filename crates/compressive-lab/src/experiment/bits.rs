@@ -1,4 +1,5 @@
-//! Fourier against one-bit contributions at what they cost to send: what the experiments `fleet` and `sounds` share.
+//! Fourier against one-bit contributions at what they cost to send: what the experiments `fleet` and `sounds`
+//! share.
 
 use compressive::learn::Decoder;
 use compressive::{Feature, Wave};
@@ -13,7 +14,8 @@ use compressive_data::Mixture;
 const FEATURES: [&str; 2] = ["Fourier", "one-bit"];
 /// Bits a frequency that a contribution takes: two doubles, as \[Sch21\] counts them, or two signs.
 const BITS: [usize; 2] = [128, 2];
-/// Searches of `auto`: no mixture of a few Gaussians explains such data, so that more are not worth their time.
+/// Searches of `auto`: no mixture of a few Gaussians explains such data, so that more are not worth their
+/// time.
 const SEARCHES: usize = 2;
 
 /// A value for each feature and each decoder: `[feature][decoder]`.
@@ -61,13 +63,15 @@ impl Curves {
         table
     }
 
-    /// Fewest bits at which a feature decoded by a decoder reaches what is wanted, and keeps it at all larger sizes.
+    /// Fewest bits at which a feature decoded by a decoder reaches what is wanted, and keeps it at all larger
+    /// sizes.
     fn least_bits(&self, feature: usize, decoder: usize, reached: &dyn Fn(f64) -> bool) -> Option<usize> {
         let good = self.points.iter().rev().take_while(|(_, values)| reached(values[feature][decoder]));
         good.last().map(|(size, _)| BITS[feature] * size)
     }
 
-    /// Adds rows on the bits at which a value is reached: one-bit contributions must do with so many times fewer.
+    /// Adds rows on the bits at which a value is reached: one-bit contributions must do with so many times
+    /// fewer.
     pub fn judge(&self, table: &mut Table, wanted: &str, reached: &dyn Fn(f64) -> bool, times: f64) {
         for (decoder, name) in self.decoders.iter().enumerate() {
             let bits = [0, 1].map(|feature| self.least_bits(feature, decoder, reached));

@@ -32,12 +32,14 @@ const SETS: [Set; 3] = [
     Set { name: "breast cancer", file: "breast-cancer.csv", published: [9.22, 6.23] },
 ];
 
-/// Points of error from the published ones that are still a reproduction: for the published rule and for mixtures.
+/// Points of error from the published ones that are still a reproduction: for the published rule and for
+/// mixtures.
 const TOLERANCE: [f64; 2] = [2.0, 0.5];
 const SIZES: [usize; 2] = [50, 1000];
 
-/// The errors of one split: the published rule with equal priors and with counts, and the nearest mean, at each size; then, on the first splits, mixtures of the program's own recipe, and the rule
-/// that held-out rows choose.
+/// The errors of one split: the published rule with equal priors and with counts, and the nearest mean, at
+/// each size; then, on the first splits, mixtures of the program's own recipe, and the rule that held-out
+/// rows choose.
 fn one(set: &Labelled, draw: u64) -> Result<Vec<f64>> {
     let split = Split::random(set, &mut Rng::derived(61, draw));
     let columns = set.columns();

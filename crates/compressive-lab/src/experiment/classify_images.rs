@@ -1,4 +1,5 @@
-//! Classification of images from one sketch per class: random convolutional features against Fourier features of the pixels, \[Sch21\] table 6.2.
+//! Classification of images from one sketch per class: random convolutional features against Fourier features
+//! of the pixels, \[Sch21\] table 6.2.
 
 use compressive::design::{LawChoice, Look, Request, Task, design};
 use compressive::learn::classify::{ClassifyParams, Method};

@@ -1,4 +1,5 @@
-//! Classes in the plane that no line separates, told apart from one sketch per class, beside the best possible rule.
+//! Classes in the plane that no line separates, told apart from one sketch per class, beside the best
+//! possible rule.
 
 use compressive::design::{Look, Request, Task, design};
 use compressive::learn::Components;
@@ -59,7 +60,8 @@ impl Data {
         }
     }
 
-    /// Rows with their classes, and the rule that knows their laws: the class with the largest density at a row.
+    /// Rows with their classes, and the rule that knows their laws: the class with the largest density at a
+    /// row.
     fn draw(self, rng: &mut Rng) -> Result<(Labelled, Classes)> {
         match self {
             Data::Blobs => {
@@ -98,7 +100,8 @@ fn largest(values: [f64; CLASSES]) -> usize {
     (0..CLASSES).fold(0, |best, class| if values[class] > values[best] { class } else { best })
 }
 
-/// Accuracies in percent: the published rule by width and size, nearest means by size, mixtures, and the best possible.
+/// Accuracies in percent: the published rule by width and size, nearest means by size, mixtures, and the best
+/// possible.
 struct Accuracies {
     correlation: [Vec<f64>; WIDTHS.len()],
     nearest: Vec<f64>,

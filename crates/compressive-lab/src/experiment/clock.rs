@@ -1,4 +1,5 @@
-//! What the experiments that measure seconds share. They run alone, one measurement after the other, so that nothing of their own disturbs the clock.
+//! What the experiments that measure seconds share. They run alone, one measurement after the other, so that
+//! nothing of their own disturbs the clock.
 
 use std::time::Instant;
 

@@ -1,6 +1,8 @@
-//! The cost $C(\theta; z) = \lVert z - \mathcal A(P_\theta)\rVert^2$ of a sketch at given centres or mixtures, and whose fault a failure is (\[Sch21\] section 6.3).
+//! The cost $C(\theta; z) = \lVert z - \mathcal A(P_\theta)\rVert^2$ of a sketch at given centres or
+//! mixtures, and whose fault a failure is (\[Sch21\] section 6.3).
 //!
-//! A decoder that ends at a higher cost than the solution has failed for certain. One that ends at a lower cost, far from the solution, has not: the cost itself prefers a wrong answer.
+//! A decoder that ends at a higher cost than the solution has failed for certain. One that ends at a lower
+//! cost, far from the solution, has not: the cost itself prefers a wrong answer.
 
 use compressive::ask::diagnose::diagnose;
 use compressive::density::Target;
@@ -27,7 +29,8 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Whether the search ended above the cost of the solution: a failure of the decoder, detected from the sketch.
+    /// Whether the search ended above the cost of the solution: a failure of the decoder, detected from the
+    /// sketch.
     pub fn is_stuck(&self) -> bool {
         self.cost > 1.0 + EQUAL
     }
@@ -39,7 +42,8 @@ impl End {
 }
 
 impl Sketched {
-    /// The cost a frequency of points at centres in the data's units, with the weights that fit best. Cost: O(k m (d + k)).
+    /// The cost a frequency of points at centres in the data's units, with the weights that fit best. Cost:
+    /// O(k m (d + k)).
     pub fn cost_of_centers(&self, centers: &[f64]) -> Result<f64> {
         let target = Target::new(&self.operator, &self.moments)?;
         let atoms: Vec<f64> =
@@ -72,7 +76,8 @@ impl Sketched {
         Ok(fit.atoms.chunks_exact(self.operator.dim()).flat_map(|atom| self.to_units(atom)).collect())
     }
 
-    /// The centres of `auto`, and their cost relative to that of a solution's as the program's `diagnose` has it: that of Gaussians there whose weights and variances fit best.
+    /// The centres of `auto`, and their cost relative to that of a solution's as the program's `diagnose` has
+    /// it: that of Gaussians there whose weights and variances fit best.
     pub fn diagnosed_centers(&self, k: usize, solution: &[f64]) -> Result<(Vec<f64>, f64)> {
         let model = self.model(Task::Kmeans, k)?;
         let centers = solution.chunks_exact(self.operator.dim()).map(<[f64]>::to_vec).collect();
@@ -125,7 +130,8 @@ mod tests {
         let points = |mixture: &Mixture| sketched.cost_of_centers(&mixture.means).expect("a cost");
         let mixtures = |mixture: &Mixture| sketched.cost_of_mixture(mixture).expect("a cost");
         assert!(points(&truth) < 0.5 * points(&moved));
-        // A right mixture leaves the sampling noise, (1 - |z|^2) / n a frequency; right points leave the width of the clusters, too.
+        // A right mixture leaves the sampling noise, (1 - |z|^2) / n a frequency; right points leave the
+        // width of the clusters, too.
         assert!(mixtures(&truth) < 2.0 / 20_000.0 && points(&truth) > 10.0 * mixtures(&truth));
         let (centers, cost) = sketched.diagnosed_centers(3, &truth.means).expect("diagnosed");
         assert_eq!(centers.len(), 6);

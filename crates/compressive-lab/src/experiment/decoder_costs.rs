@@ -1,4 +1,5 @@
-//! The cost of the centres that decoders find, beside that of the solution, against the size of the sketch: the second part of `decoder-failures`.
+//! The cost of the centres that decoders find, beside that of the solution, against the size of the sketch:
+//! the second part of `decoder-failures`.
 
 use compressive::design::scale::ScaleRule;
 use compressive::learn::Decoder;

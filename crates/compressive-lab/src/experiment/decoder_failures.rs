@@ -186,7 +186,8 @@ fn end_cells(ends: &[End]) -> [Cell; 3] {
     ]
 }
 
-/// What the thesis states of a size in units of K d, given the shares of successes and of stuck ends of `cl-ompr` x10, and of successes of `auto`.
+/// What the thesis states of a size in units of K d, given the shares of successes and of stuck ends of
+/// `cl-ompr` x10, and of successes of `auto`.
 fn judge(ratio: f64, [success, stuck, auto]: [f64; 3]) -> Option<Verdict> {
     match ratio {
         r if r <= 1.0 => {

@@ -7,9 +7,11 @@ use crate::error::{Error, Result};
 use crate::experiment::{Options, Progress};
 use compressive_data::parallel::thread_count;
 
-/// Calls `work(draw)` for every draw, whole draws at a time, and returns the results in the order of the draws.
+/// Calls `work(draw)` for every draw, whole draws at a time, and returns the results in the order of the
+/// draws.
 ///
-/// The progress is told after each. The first error, in that order, is returned; draws not yet begun are then left out.
+/// The progress is told after each. The first error, in that order, is returned; draws not yet begun are then
+/// left out.
 pub(super) fn map<T: Send>(
     draws: usize,
     threads: usize,
@@ -48,7 +50,8 @@ pub(super) fn map<T: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// As [`map`], for experiments of hours: each finished draw is kept as a file in the folder `options.keep`, and is read from there when the experiment is run again.
+/// As [`map`], for experiments of hours: each finished draw is kept as a file in the folder `options.keep`,
+/// and is read from there when the experiment is run again.
 pub(super) fn map_kept(
     options: &Options,
     draws: usize,

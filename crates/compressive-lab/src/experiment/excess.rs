@@ -1,7 +1,9 @@
-//! What the experiments on asymmetric learning share: rows with the best risks on all of them, the published recipe, and how far a model is above the best.
+//! What the experiments on asymmetric learning share: rows with the best risks on all of them, the published
+//! recipe, and how far a model is above the best.
 //!
-//! The excess risk of \[SJ22\] eq. 30 is here relative for k-means, $\mathrm{SSE}/\mathrm{SSE}^* - 1$, and a difference of means over the rows for mixtures,
-//! $\mathrm{LL}^* - \mathrm{LL}$. A model succeeds if $\mathrm{SSE} \le 1.2\,\mathrm{SSE}^*$, or $\mathrm{LL} \ge \mathrm{LL}^*/1.2$.
+//! The excess risk of \[SJ22\] eq. 30 is here relative for k-means, $\mathrm{SSE}/\mathrm{SSE}^* - 1$, and a
+//! difference of means over the rows for mixtures, $\mathrm{LL}^* - \mathrm{LL}$. A model succeeds if
+//! $\mathrm{SSE} \le 1.2\,\mathrm{SSE}^*$, or $\mathrm{LL} \ge \mathrm{LL}^*/1.2$.
 
 use compressive::design::Task;
 use compressive::learn::Decoder;
@@ -59,7 +61,8 @@ pub(super) struct Risk {
 }
 
 impl Population {
-    /// Rows of a mixture of [`generate::unit_box`]. The best risks are those of Lloyd's algorithm and of expectation-maximisation, each the better of a few starts and of a start at the truth.
+    /// Rows of a mixture of [`generate::unit_box`]. The best risks are those of Lloyd's algorithm and of
+    /// expectation-maximisation, each the better of a few starts and of a start at the truth.
     pub fn new(k: usize, dim: usize, n_rows: usize, seed: u64) -> Result<Population> {
         let (truth, sample) = generate::unit_box(k, dim, n_rows, &mut Rng::derived(45_000, seed))?;
         let rows = sample.rows()?;
@@ -90,7 +93,8 @@ impl Population {
         order[..kept].iter().flat_map(|&i| self.sample.values[i as usize * dim..][..dim].to_vec()).collect()
     }
 
-    /// The risks, on all rows, of the models learned from a sketch: by `cl-ompr`, and by `auto` if it is asked for.
+    /// The risks, on all rows, of the models learned from a sketch: by `cl-ompr`, and by `auto` if it is
+    /// asked for.
     pub fn risks(&self, task: Task, sketched: &Sketched, auto: bool) -> Result<Found> {
         let mut found = [None; 2];
         for (risk, (_, search)) in found.iter_mut().zip(SEARCHES) {

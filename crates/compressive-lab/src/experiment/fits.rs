@@ -51,7 +51,8 @@ pub(super) fn spec(values: &[f64], dim: usize, params: &Request) -> Result<Sketc
     Ok(design(Look::Sample { rows: &pilot(values, dim), columns: &columns(dim) }, params)?.spec)
 }
 
-/// A sketch without any transform: the law at a given scale in the data's own units, and the range of the rows as the box.
+/// A sketch without any transform: the law at a given scale in the data's own units, and the range of the
+/// rows as the box.
 pub(super) fn untransformed(
     values: &[f64],
     dim: usize,
@@ -90,8 +91,9 @@ pub(super) fn cube(dim: usize, half_width: f64) -> Bounds {
     Bounds { low: vec![-half_width; dim], high: vec![half_width; dim] }
 }
 
-/// The private flow of the program, all of it paid from one budget: the size by the plan for these rows, the scale from a private pilot of all rows in the declared box
-/// ([`PILOT_SHARE`] of epsilon, no delta), then the release. The noise repeats with its seed. Cost: two passes.
+/// The private flow of the program, all of it paid from one budget: the size by the plan for these rows, the
+/// scale from a private pilot of all rows in the declared box ([`PILOT_SHARE`] of epsilon, no delta), then
+/// the release. The noise repeats with its seed. Cost: two passes.
 pub(super) fn private(
     values: &[f64],
     dim: usize,
@@ -129,7 +131,8 @@ pub(super) fn accumulated(values: &[f64], spec: SketchSpec) -> Result<(SketchOpe
     Ok((operator, sketch))
 }
 
-/// One pass over all rows on several threads, as the program makes it: sums are exact, so that threads change nothing.
+/// One pass over all rows on several threads, as the program makes it: sums are exact, so that threads change
+/// nothing.
 pub(super) fn sketch_on(values: &[f64], spec: SketchSpec, threads: usize) -> Result<Sketched> {
     let operator = spec.build()?;
     let dim = operator.dim();
@@ -192,7 +195,8 @@ impl Sketched {
         Ok(to_mixture(&learn(&self.operator, &self.moments, &params)?.model))
     }
 
-    /// `cl-ompr` with one start for each atom; `restarts` whole runs, of which the one with the lowest cost is kept.
+    /// `cl-ompr` with one start for each atom; `restarts` whole runs, of which the one with the lowest cost
+    /// is kept.
     fn published(&self, k: usize, shape: AtomShape, start: Start, restarts: usize) -> Result<(Fit, usize)> {
         let target = Target::new(&self.operator, &self.moments)?;
         let family = target.points.with_covariance(shape);
@@ -201,13 +205,15 @@ impl Sketched {
         Ok((cl_ompr(&target, &family, &params).0, family.n_params()))
     }
 
-    /// Centres of compressive k-means as \[KTTG17\] has it: `cl-ompr` with point atoms, one start for each atom, anywhere in the box.
+    /// Centres of compressive k-means as \[KTTG17\] has it: `cl-ompr` with point atoms, one start for each
+    /// atom, anywhere in the box.
     pub fn published_centers(&self, k: usize, restarts: usize) -> Result<Vec<f64>> {
         let (fit, n_params) = self.published(k, AtomShape::Dirac, Start::Range, restarts)?;
         Ok(fit.atoms.chunks_exact(n_params).flat_map(|atom| self.to_units(atom)).collect())
     }
 
-    /// A mixture as \[KBGP18\] section 5.3 has it: `cl-ompr` with diagonal Gaussians, one start for each atom, at the centre of the data.
+    /// A mixture as \[KBGP18\] section 5.3 has it: `cl-ompr` with diagonal Gaussians, one start for each
+    /// atom, at the centre of the data.
     pub fn published_mixture(&self, k: usize) -> Result<Mixture> {
         self.published_mixture_of(k, 1)
     }

@@ -156,7 +156,8 @@ fn is_sketch(rows: &[f64], server: &Sketch, sketched: &Sketched) -> Result<bool>
     Ok(offline.to_bytes() == server.to_bytes())
 }
 
-/// Relative SSE of `cl-ompr` and `auto`; the reference, k-means on all rows, is found once: the spreads do not depend on feature and size.
+/// Relative SSE of `cl-ompr` and `auto`; the reference, k-means on all rows, is found once: the spreads do
+/// not depend on feature and size.
 fn kmeans_losses(rows: &[f64], sketched: &Sketched, reference: &mut Option<f64>) -> Result<[f64; 2]> {
     let spec = sketched.operator.spec();
     let all = scaled(rows, spec);

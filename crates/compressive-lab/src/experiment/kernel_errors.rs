@@ -10,7 +10,8 @@ use crate::experiment::fits;
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     pub sides: [Wave; 2],
-    /// Both blocks, which are the real and imaginary parts of the complex extension (\[Sch21\] eq. 3.34), or the first alone.
+    /// Both blocks, which are the real and imaginary parts of the complex extension (\[Sch21\] eq. 3.34), or
+    /// the first alone.
     pub complex: bool,
     pub dither: bool,
 }
@@ -60,9 +61,11 @@ impl Set {
         Ok((0..pair.blocks()).map(block).collect())
     }
 
-    /// The largest absolute errors over all ordered pairs of rows, at every look: numbers of real entries a row, growing.
+    /// The largest absolute errors over all ordered pairs of rows, at every look: numbers of real entries a
+    /// row, growing.
     ///
-    /// `errors` makes them of the estimates and the kernel of a pair of rows. Cost: n^2 times the last look, for every estimate.
+    /// `errors` makes them of the estimates and the kernel of a pair of rows. Cost: n^2 times the last look,
+    /// for every estimate.
     pub fn largest<const P: usize, const E: usize>(
         &self,
         pairs: [&Pair; P],
@@ -130,7 +133,8 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     rest + sums.iter().sum::<f32>()
 }
 
-/// The first look at which at least half of the draws have an error of at most `success`; NaN if none has. `errors` is by draw, then look.
+/// The first look at which at least half of the draws have an error of at most `success`; NaN if none has.
+/// `errors` is by draw, then look.
 pub(super) fn transition(errors: &[&[f64]], looks: &[usize], success: f64) -> f64 {
     let enough = |at: &usize| 2.0 * share_at(errors, *at, success) >= 1.0;
     (0..looks.len()).find(enough).map_or(f64::NAN, |at| looks[at] as f64)

@@ -1,4 +1,5 @@
-//! Kernels estimated from random periodic features: without bias if one side is a cosine, and of another shape if both are bits.
+//! Kernels estimated from random periodic features: without bias if one side is a cosine, and of another
+//! shape if both are bits.
 
 use compressive::features::{Buffer, KernelPair, rows};
 use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};

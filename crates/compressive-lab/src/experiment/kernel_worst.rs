@@ -1,4 +1,5 @@
-//! The largest error of kernel estimates over all pairs of a set of rows, against the number of features: \[Sch21\] figure 3.4.
+//! The largest error of kernel estimates over all pairs of a set of rows, against the number of features:
+//! \[Sch21\] figure 3.4.
 
 use compressive::Wave;
 
@@ -11,7 +12,8 @@ use crate::plot::{Heat, HeatMaps, Lines, Series};
 use compressive_data::Rng;
 
 const DIM: usize = 32;
-/// Standard deviation of the rows, and width of the Gaussian kernel: two different rows have a kernel of next to nothing.
+/// Standard deviation of the rows, and width of the Gaussian kernel: two different rows have a kernel of next
+/// to nothing.
 const SPREAD: f64 = 10.0;
 const WIDTH: f64 = 0.25;
 /// Largest error that is a success.
@@ -46,7 +48,8 @@ pub(super) fn add(report: &mut Report, options: &Options, progress: &mut Progres
     Ok(())
 }
 
-/// Figure 3.4a: the smallest m at which half of the draws succeed, by the number of rows, and the share of successes at each.
+/// Figure 3.4a: the smallest m at which half of the draws succeed, by the number of rows, and the share of
+/// successes at each.
 fn sizes(options: &Options, progress: &mut Progress<'_>) -> Result<([Table; 2], Figure)> {
     let sets: &[usize] = options.pick(&[10, 16, 30, 55, 100, 170, 300, 500], &[10, 30]);
     let draws = options.draws(50, 20);

@@ -1,4 +1,5 @@
-//! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit is.
+//! What the experiments on Nystrom sketches share: tables with their references, methods, and how good a fit
+//! is.
 
 use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Request, Task};
@@ -69,8 +70,9 @@ impl Problem {
         self.task.parameters(K, self.dim)
     }
 
-    /// How much worse than on all rows a model from a sketch of m landmarks or frequencies is: the relative SSE, or the loss of mean log-likelihood per row. `width` is
-    /// that of the kernel or of the law, in estimated cluster widths.
+    /// How much worse than on all rows a model from a sketch of m landmarks or frequencies is: the relative
+    /// SSE, or the loss of mean log-likelihood per row. `width` is that of the kernel or of the law, in
+    /// estimated cluster widths.
     pub fn loss(&self, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
         // A quantised feature has the estimate itself as its scale.
         let probe = Request::new(self.task, K).size(1).feature(Wave::OneBit).seed(seed);

@@ -26,7 +26,8 @@ enum Method {
     Published(usize),
 }
 
-/// The decoders with the draws they get at most: in all cells, and where a fit takes many seconds (k = 50 or d = 50).
+/// The decoders with the draws they get at most: in all cells, and where a fit takes many seconds (k = 50 or
+/// d = 50).
 const METHODS: [(&str, Method, [usize; 2]); 5] = [
     ("`auto`", Method::By(Decoder::Auto), [usize::MAX, usize::MAX]),
     ("`cl-ompr`", Method::Published(1), [usize::MAX, 4]),

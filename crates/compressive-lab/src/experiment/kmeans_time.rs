@@ -24,7 +24,8 @@ const SIZE: usize = 1000;
 const SEPARATION: f64 = 1.5;
 /// Starts of Lloyd's algorithm.
 const STARTS: [usize; 2] = [1, 5];
-/// How many times faster than five starts the paper is at its largest n, and the factor within which that is a reproduction.
+/// How many times faster than five starts the paper is at its largest n, and the factor within which that is
+/// a reproduction.
 const PUBLISHED: (f64, f64) = (150.0, 1.5);
 /// Rows from which on sketch and fit together must be ahead of five starts.
 const LARGE: usize = 1_000_000;

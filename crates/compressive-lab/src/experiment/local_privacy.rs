@@ -1,4 +1,5 @@
-//! Local privacy: readings that answer for themselves. What their reports show of epsilon, and which clusters are found in them.
+//! Local privacy: readings that answer for themselves. What their reports show of epsilon, and which clusters
+//! are found in them.
 
 use std::f64::consts::{FRAC_PI_4, PI};
 
@@ -45,7 +46,8 @@ const ERROR: f64 = 0.001;
 const CLAIMS: [f64; 3] = [1.0, 2.0, 4.0];
 const OVERSPENT: [f64; 2] = [1.0, 1.3];
 
-/// Relative SSE with one size: of reports with the chosen number of entries and with a single one, by budget; and of exact bits.
+/// Relative SSE with one size: of reports with the chosen number of entries and with a single one, by budget;
+/// and of exact bits.
 struct Outcome {
     reports: Vec<[f64; 2]>,
     exact: f64,
@@ -206,8 +208,9 @@ fn audit_table(options: &Options, progress: &mut Progress<'_>) -> Result<Table> 
     Ok(table)
 }
 
-/// The lower bound on epsilon that reports of two readings show whose signs are all opposite. A report is scored by the exact logarithm of its likelihood ratio,
-/// up to a factor: 1 if it tells the first reading's word, -1 if the second's, 0 for words in between.
+/// The lower bound on epsilon that reports of two readings show whose signs are all opposite. A report is
+/// scored by the exact logarithm of its likelihood ratio, up to a factor: 1 if it tells the first reading's
+/// word, -1 if the second's, 0 for words in between.
 fn audit(claim: f64, factor: f64, reports: usize, seed: u64) -> Result<f64> {
     let operator = plain_spec().build()?;
     let entries = LocalResponse::new(operator.spec(), claim)?.entries();

@@ -1,4 +1,5 @@
-//! Table 3 of the mixture-model paper: the best of fifteen Gaussian kernels against the adapted radius at an estimated scale.
+//! Table 3 of the mixture-model paper: the best of fifteen Gaussian kernels against the adapted radius at an
+//! estimated scale.
 
 use compressive::FrequencyLaw;
 use compressive::learn::Decoder;

@@ -1,4 +1,5 @@
-//! Seconds and memory of compressive mixture learning against the number of rows, beside expectation-maximisation.
+//! Seconds and memory of compressive mixture learning against the number of rows, beside
+//! expectation-maximisation.
 
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
@@ -108,8 +109,11 @@ fn time_table(sizes: &[usize], outcomes: &[Outcome], quick: bool) -> Table {
 
 /// Bytes that the methods hold at n rows: through `cl-ompr`, through `auto`, and by EM.
 ///
-/// The sketch's way: the pilot of at most 10,000 rows while the recipe is made; then the frequencies, in single precision for the pass and in double precision to learn, and 2m sums; for each of K + 1
-/// atoms its 2m features (slopes are never held: products with them are formed); and for the polish of `auto` the slopes of 2m entries in all parameters, and the factor of their covariance, 4 bytes for each pair. EM's way: all rows.
+/// The sketch's way: the pilot of at most 10,000 rows while the recipe is made; then the frequencies, in
+/// single precision for the pass and in double precision to learn, and 2m sums; for each of K + 1 atoms its
+/// 2m features (slopes are never held: products with them are formed); and for the polish of `auto` the
+/// slopes of 2m entries in all parameters, and the factor of their covariance, 4 bytes for each pair. EM's
+/// way: all rows.
 fn bytes(n_rows: usize) -> [usize; 3] {
     let m = SIZE * parameters(K, DIM);
     let pilot = NUMBER * n_rows.min(PILOT_ROWS) * DIM;

@@ -1,4 +1,5 @@
-//! Mixtures of 5 and of 20 components against the number of rows: all decoders, and expectation-maximisation on all rows.
+//! Mixtures of 5 and of 20 components against the number of rows: all decoders, and expectation-maximisation
+//! on all rows.
 
 use compressive::design::LawChoice;
 use compressive::learn::Decoder;
@@ -32,7 +33,8 @@ const METHODS: [(&str, Option<Decoder>); 5] = [
 /// "Close to EM" is within so much of it.
 const CLOSE: f64 = 1.0;
 
-/// Log-KL of one draw at one number of rows: the methods at the first size, `auto` at the second (at the largest n), and EM.
+/// Log-KL of one draw at one number of rows: the methods at the first size, `auto` at the second (at the
+/// largest n), and EM.
 struct Outcome {
     methods: Vec<f64>,
     larger: Option<f64>,

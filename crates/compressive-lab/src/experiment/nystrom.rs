@@ -25,7 +25,8 @@ pub(super) const MIXTURES: Experiment = Experiment {
     work: |options, progress| run(Task::Gmm, options, progress),
 };
 
-/// A table, and the widths of kernel and law used on it, in estimated cluster widths: the program's defaults, not tuned to the table.
+/// A table, and the widths of kernel and law used on it, in estimated cluster widths: the program's defaults,
+/// not tuned to the table.
 struct Set {
     name: &'static str,
     /// None for the synthetic table.

@@ -31,7 +31,8 @@ const ALIKE: f64 = 0.1;
 const FEATURES: [(&str, Wave); 3] =
     [("cos", Wave::Cosine), ("one-bit", Wave::OneBit), ("sawtooth", Wave::Sawtooth)];
 
-/// The pair of a feature with cosines, or of its complex extension with exponentials; cosines with themselves need no dither if complex.
+/// The pair of a feature with cosines, or of its complex extension with exponentials; cosines with themselves
+/// need no dither if complex.
 fn pair(feature: &Wave, complex: bool) -> Pair {
     let wave = if complex { Wave::Fourier } else { Wave::Cosine };
     let cosine = *feature == Wave::Cosine;

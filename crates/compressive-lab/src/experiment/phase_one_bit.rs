@@ -111,7 +111,8 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     ))
 }
 
-/// The size at which the share of successes passes one half, on a line between the logarithms of its neighbours; NaN if it does not, and the first size if it begins above.
+/// The size at which the share of successes passes one half, on a line between the logarithms of its
+/// neighbours; NaN if it does not, and the first size if it begins above.
 fn half(ratios: &[f64], shares: &[f64]) -> f64 {
     let Some(above) = shares.iter().position(|share| *share >= 0.5) else { return f64::NAN };
     let Some(below) = above.checked_sub(1) else { return ratios[0] };

@@ -1,4 +1,5 @@
-//! Private k-means: one private sketch against DP-Lloyd, for three sizes of table and budgets from 0.01 to 10.
+//! Private k-means: one private sketch against DP-Lloyd, for three sizes of table and budgets from 0.01 to
+//! 10.
 
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;

@@ -1,4 +1,5 @@
-//! Linear queries from a sketch: whether the truth lies within the error that is stated, and how large that error is.
+//! Linear queries from a sketch: whether the truth lies within the error that is stated, and how large that
+//! error is.
 
 use compressive::ask::query::{Estimate, Query, QueryParams, Value, answer};
 use compressive::design::{Request, Task};

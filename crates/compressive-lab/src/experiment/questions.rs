@@ -80,7 +80,8 @@ impl Question {
         }
     }
 
-    /// The answer on the rows, and the scale that an error of it is measured in: the standard deviation of what is averaged, or of the column.
+    /// The answer on the rows, and the scale that an error of it is measured in: the standard deviation of
+    /// what is averaged, or of the column.
     pub(super) fn truth(&self, rows: Rows<'_>) -> (f64, f64) {
         let n = rows.n_rows();
         let mean = |f: &dyn Fn(&[f64]) -> f64| (0..n).map(|i| f(rows.row(i))).sum::<f64>() / n as f64;

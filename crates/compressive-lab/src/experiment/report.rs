@@ -68,7 +68,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// With what, and by how much.
     pub detail: String,
-    /// How far from the published number, below zero where ours is better; a logarithm where the two are compared by their ratio. None for a bar.
+    /// How far from the published number, below zero where ours is better; a logarithm where the two are
+    /// compared by their ratio. None for a bar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
 }
@@ -102,7 +103,8 @@ pub struct Figure {
 }
 
 impl Outcome {
-    /// Of a difference, ours less published, with so much counted as equal. A number that is not one is worse.
+    /// Of a difference, ours less published, with so much counted as equal. A number that is not one is
+    /// worse.
     fn of_gap(gap: f64, tolerance: f64) -> Outcome {
         match gap {
             gap if gap.abs() <= tolerance => Outcome::Reproduced,
@@ -153,14 +155,16 @@ impl Verdict {
         Verdict { outcome, detail: detail.into(), gap: None }
     }
 
-    /// Compares a number of which less is better with the published one: as published if they differ by at most `tolerance`.
+    /// Compares a number of which less is better with the published one: as published if they differ by at
+    /// most `tolerance`.
     pub fn published(ours: f64, published: f64, tolerance: f64) -> Verdict {
         let gap = ours - published;
         let detail = format!("{gap:+.2} against the published {published:.2}");
         Verdict { outcome: Outcome::of_gap(gap, tolerance), detail, gap: Some(gap) }
     }
 
-    /// Compares a positive number of which less is better with the published one by their ratio: as published if they are within a factor of `tolerance`.
+    /// Compares a positive number of which less is better with the published one by their ratio: as published
+    /// if they are within a factor of `tolerance`.
     pub fn ratio(ours: f64, published: f64, tolerance: f64, unit: &str) -> Verdict {
         let gap = (ours / published).ln();
         let (times, than) =
@@ -169,7 +173,8 @@ impl Verdict {
         Verdict { outcome: Outcome::of_gap(gap, tolerance.ln()), detail, gap: Some(gap) }
     }
 
-    /// Compares how many times faster something is with the published factor: as published if they are within a factor of `tolerance`.
+    /// Compares how many times faster something is with the published factor: as published if they are within
+    /// a factor of `tolerance`.
     pub fn speedup(ours: f64, published: f64, tolerance: f64) -> Verdict {
         let gap = (published / ours).ln();
         let detail = format!("{ours:.0} times faster, published {published:.0}");

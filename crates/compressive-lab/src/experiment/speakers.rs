@@ -1,4 +1,5 @@
-//! Speaker verification with a background model from a sketch: equal error rates against the size of the sketch, on synthetic speakers.
+//! Speaker verification with a background model from a sketch: equal error rates against the size of the
+//! sketch, on synthetic speakers.
 
 use compressive::design::{Request, Task};
 use compressive::learn::Decoder;
@@ -102,7 +103,8 @@ fn text(sizes: Sizes, draws: usize) -> Vec<String> {
     ]
 }
 
-/// What is stated of a size, and of the rates of `cl-ompr`, `split` and `auto` there, beside EM on few and on all frames.
+/// What is stated of a size, and of the rates of `cl-ompr`, `split` and `auto` there, beside EM on few and on
+/// all frames.
 fn state(table: &mut Table, k: usize, ratio: f64, [greedy, split, auto]: [f64; 3], [few, all]: [f64; 2]) {
     let mut push = |statement: &str, found: String, met: bool, bar: String| {
         let cells = vec![Cell::text(statement), Cell::number("k", k as f64, 0), Cell::text(found)];

@@ -26,7 +26,8 @@ const DIM: usize = 5;
 const SEPARATION: f64 = 2.5;
 /// Runs of `cl-ompr`, of which the best is kept.
 const RUNS: usize = 3;
-/// A loss up to this is a success: the relative SSE, or the likelihood of the truth over that of the mixture, a row.
+/// A loss up to this is a success: the relative SSE, or the likelihood of the truth over that of the mixture,
+/// a row.
 const SUCCESS: f64 = 1.3;
 /// Laws of the frequencies, with their names.
 static LAWS: [(&str, FrequencyLaw); 2] =

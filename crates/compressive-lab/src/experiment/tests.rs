@@ -109,7 +109,8 @@ fn kmeans_by_auto_finds_the_clusters_and_threads_change_nothing() {
 fn one_bit_and_sawtooth_sketches_find_the_clusters() {
     for row in &quick("one-bit").tables[0].rows {
         assert_eq!(number(row, 3, "share"), 1.0, "{row:?}");
-        // A sawtooth's second harmonic is half its first, a one-bit feature's third a third: the former disturbs more, and its bar is wider.
+        // A sawtooth's second harmonic is half its first, a one-bit feature's third a third: the former
+        // disturbs more, and its bar is wider.
         assert!(number(row, 4, "median") < 1.1, "{row:?}");
     }
 }
@@ -198,7 +199,8 @@ fn principal_components_of_a_sketch_are_nearly_those_of_the_rows() {
     assert!(report.verdicts().all(|(_, verdict)| verdict.outcome == Outcome::Met), "{:?}", report.tables);
     let rows = &report.tables[0].rows;
     assert_eq!(rows.len(), 6);
-    // At 2kd the isotropic rest and spare components tell; at 4kd there are 240 equations for 210 unknowns, and the convex decoder is exact.
+    // At 2kd the isotropic rest and spare components tell; at 4kd there are 240 equations for 210 unknowns,
+    // and the convex decoder is exact.
     for (small, large) in rows[..3].iter().zip(&rows[3..]) {
         assert!(number(small, 2, "median") < 0.5 * number(small, 3, "median"), "{small:?}");
         assert!(number(large, 3, "median") < 1e-4, "{large:?}");
@@ -210,7 +212,8 @@ fn principal_components_of_a_sketch_are_nearly_those_of_the_rows() {
 fn a_nystrom_sketch_is_ahead_of_a_fourier_sketch_where_both_are_small() {
     let report = quick("nystrom");
     let [small, large] = &report.tables[0].rows[..] else { panic!("two sizes: {:?}", report.tables) };
-    // Columns 2 and 3 are Fourier with as many frequencies and with as many sums, 7 is the program's own rule for landmarks.
+    // Columns 2 and 3 are Fourier with as many frequencies and with as many sums, 7 is the program's own rule
+    // for landmarks.
     let medians = |row| [2, 3, 7].map(|column| number(row, column, "median"));
     let [frequencies, sums, landmarks] = medians(small);
     assert!(landmarks < 1.3 && landmarks < frequencies && landmarks < sums, "{small:?}");
@@ -244,7 +247,8 @@ fn speed_is_a_positive_number_of_seconds_beside_its_bar() {
 
 #[test]
 fn random_queries_are_answered_within_the_error_that_is_stated() {
-    // 200 queries with a chance of at most 0.05 each to be outside: fewer than 184 inside happen in less than 3% of runs.
+    // 200 queries with a chance of at most 0.05 each to be outside: fewer than 184 inside happen in less than
+    // 3% of runs.
     let report = quick("queries");
     let row = &report.tables[0].rows[0];
     assert!(number(row, 2, "inside") >= 0.92 && number(row, 2, "queries") == 200.0, "{row:?}");
@@ -260,7 +264,8 @@ fn medians_among_outliers_and_stable_laws_are_found() {
 
 #[test]
 fn kernel_estimates_are_unbiased_with_a_cosine_and_distorted_without() {
-    // Twenty fixed draws: a right estimate is beyond 4 standard errors (19 degrees of freedom) once in 1300 looks, of which there are 40 here.
+    // Twenty fixed draws: a right estimate is beyond 4 standard errors (19 degrees of freedom) once in 1300
+    // looks, of which there are 40 here.
     let report = quick("kernel-estimates");
     for table in &report.tables[..2] {
         assert_eq!(table.rows.len(), 10);
@@ -285,7 +290,8 @@ fn kernel_estimates_are_unbiased_with_a_cosine_and_distorted_without() {
 fn real_and_complex_features_do_alike_and_the_modulo_map_worse() {
     let report = quick("periodic-features");
     let rows = &report.tables[0].rows;
-    // Factors of the variances by the closed forms: 1.23 for bits and 1.64 for the modulo map, up to the noise of ten draws and steps of 200.
+    // Factors of the variances by the closed forms: 1.23 for bits and 1.64 for the modulo map, up to the
+    // noise of ten draws and steps of 200.
     for (row, expected) in rows.iter().zip([1.0, 1.23, 1.64]) {
         assert!((number(row, 4, "ratio") / expected - 1.0).abs() < 0.25, "{row:?}");
         assert!((number(row, 3, "ratio") - 1.0).abs() < 0.25, "{row:?}");
@@ -296,7 +302,8 @@ fn real_and_complex_features_do_alike_and_the_modulo_map_worse() {
 #[test]
 fn bits_and_a_modulo_map_are_learned_from_as_cosines_are() {
     let report = quick("asymmetric");
-    // After the table of needs, k-means and mixtures; after the size, three features by `cl-ompr`, then three by `auto`.
+    // After the table of needs, k-means and mixtures; after the size, three features by `cl-ompr`, then three
+    // by `auto`.
     for table in &report.tables[1..] {
         let [small, large] = &table.rows[..] else { panic!("two sizes: {table:?}") };
         for column in 4..7 {
@@ -349,7 +356,8 @@ fn classes_in_the_plane_are_told_apart_nearly_as_well_as_possible() {
 #[test]
 fn class_sketches_tell_classes_apart_and_mixtures_better() {
     let report = quick("classify");
-    // Splits differ by four points on iris, so that four of them say little of the published error; the largest class alone would leave 60% or more.
+    // Splits differ by four points on iris, so that four of them say little of the published error; the
+    // largest class alone would leave 60% or more.
     assert!(report.tables[0].rows.iter().all(|row| number(row, 3, "error") < 20.0), "{:?}", report.tables);
     let [iris, wine] = &report.tables[1].rows[..] else { panic!("two tables: {:?}", report.tables) };
     // Four splits; discriminants on all the rows have 2 to 3% on both.
@@ -360,7 +368,8 @@ fn class_sketches_tell_classes_apart_and_mixtures_better() {
 fn convolutional_features_tell_digits_apart_about_as_well_as_the_best_fourier_features() {
     let report = quick("classify-images");
     let row = &report.tables[0].rows[0];
-    // Two splits of 599 test images; the widths of the Fourier features are chosen by these very images, which is worth about half a point.
+    // Two splits of 599 test images; the widths of the Fourier features are chosen by these very images,
+    // which is worth about half a point.
     let best =
         |columns: [usize; 3]| columns.map(|c| number(row, c, "error")).into_iter().fold(100.0, f64::min);
     assert!(best([2, 3, 4]) < 8.5 && best([2, 3, 4]) < best([5, 6, 7]) + 1.0, "{row:?}");

@@ -12,7 +12,8 @@ struct Judged<'a> {
 }
 
 impl Report {
-    /// The report in one line, without a full stop: how many rows are better than published, reproduced or worse, how many bars are met, and the rows that fall short by name.
+    /// The report in one line, without a full stop: how many rows are better than published, reproduced or
+    /// worse, how many bars are met, and the rows that fall short by name.
     pub fn verdict_line(&self) -> String {
         let judged = self.judged();
         let of = |outcome: Outcome| judged.iter().filter(move |row| row.verdict.outcome == outcome);
@@ -99,7 +100,8 @@ fn list(rows: &[&Judged<'_>]) -> String {
     names.join("; ")
 }
 
-/// A row's first cells, as many as tell it from the other judged rows of its table; numbers with the head of their column.
+/// A row's first cells, as many as tell it from the other judged rows of its table; numbers with the head of
+/// their column.
 fn name(table: &Table, row: &Row) -> String {
     let same = |other: &Row, n: usize| {
         let texts = |row: &Row| row.cells.iter().take(n).map(|cell| cell.text.clone()).collect::<Vec<_>>();

@@ -1,4 +1,5 @@
-//! Writing a report: `NAME.md`, `NAME.json` and the figures beside them; and pages made again from their JSON.
+//! Writing a report: `NAME.md`, `NAME.json` and the figures beside them; and pages made again from their
+//! JSON.
 
 use std::path::{Path, PathBuf};
 

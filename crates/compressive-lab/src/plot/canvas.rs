@@ -105,7 +105,8 @@ impl Canvas {
         });
     }
 
-    /// Calls `put(column, row, cover)` for every pixel of a text; letters the font lacks become question marks.
+    /// Calls `put(column, row, cover)` for every pixel of a text; letters the font lacks become question
+    /// marks.
     fn letters(&mut self, text: &str, mut put: impl FnMut(&mut Canvas, i64, i64, f64)) {
         let advance = get_raster_width(FontWeight::Regular, SIZE);
         for (place, letter) in text.chars().enumerate() {

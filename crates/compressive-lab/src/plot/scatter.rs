@@ -45,7 +45,8 @@ impl Clouds {
     }
 }
 
-/// Middle and half width of a square that holds the middle 99.8% of the clouds in both directions, and a margin.
+/// Middle and half width of a square that holds the middle 99.8% of the clouds in both directions, and a
+/// margin.
 fn range(clouds: &[Cloud]) -> ([f64; 2], f64) {
     let mut middle = [0.0; 2];
     let mut half = 1e-9f64;

@@ -1,6 +1,8 @@
-//! A fleet of one-bit sensors: every reading leaves its sensor as 2m bits, and a server only counts them (\[SJ22\] figure 1).
+//! A fleet of one-bit sensors: every reading leaves its sensor as 2m bits, and a server only counts them
+//! (\[SJ22\] figure 1).
 //!
-//! The readings are those of a machine hall with [`REGIMES`] regimes in [`DIM`] quantities; every sensor has its own share of regimes and its own bias.
+//! The readings are those of a machine hall with [`REGIMES`] regimes in [`DIM`] quantities; every sensor has
+//! its own share of regimes and its own bias.
 
 use compressive::design::{Look, Request, design};
 use compressive::features::{Buffer, add_packed, packed};
@@ -47,7 +49,8 @@ impl Fleet {
         Ok(design(Look::Sample { rows: &pilot, columns: &columns }, params)?.spec)
     }
 
-    /// What the server counts if every sensor sends its readings as packed bits, one reading of each sensor in turn; and the bytes of a message. For one-bit features.
+    /// What the server counts if every sensor sends its readings as packed bits, one reading of each sensor
+    /// in turn; and the bytes of a message. For one-bit features.
     pub fn collect(&self, operator: &SketchOperator) -> Result<(Sketch, usize)> {
         let (mut server, mut message, mut buffer) = (Sketch::empty(operator), Vec::new(), Buffer::default());
         let readings = self.sensors.iter().map(|sensor| sensor.len() / DIM).max().unwrap_or(0);

@@ -1,10 +1,13 @@
-//! Audio events told apart by alpha features (\[Sch21\] section 4.5.7): eight kinds of generated sound, each clip with its own pitch, loudness and background noise.
+//! Audio events told apart by alpha features (\[Sch21\] section 4.5.7): eight kinds of generated sound, each
+//! clip with its own pitch, loudness and background noise.
 //!
-//! Every clip is cut into frames, and every frame becomes [`DIM`] mel-frequency cepstral coefficients. For a mixture of k Gaussians of all frames, a clip's alpha features are the mean
-//! probabilities of its frames under the k components; half of the clips, with their classes, classify the other half by the nearest class mean of the square roots of the
-//! features (Hellinger's distance).
+//! Every clip is cut into frames, and every frame becomes [`DIM`] mel-frequency cepstral coefficients. For a
+//! mixture of k Gaussians of all frames, a clip's alpha features are the mean probabilities of its frames
+//! under the k components; half of the clips, with their classes, classify the other half by the nearest
+//! class mean of the square roots of the features (Hellinger's distance).
 //!
-//! Differs from \[Sch21\], which has a support vector machine on the alpha features and recordings (ESC-50, 50 classes).
+//! Differs from \[Sch21\], which has a support vector machine on the alpha features and recordings (ESC-50,
+//! 50 classes).
 
 mod mel;
 
@@ -60,7 +63,8 @@ impl Clips {
         (0..DIM).map(|c| format!("mfcc{c}")).collect()
     }
 
-    /// Share of the second half of the clips that the first half classifies rightly by its alpha features under a mixture.
+    /// Share of the second half of the clips that the first half classifies rightly by its alpha features
+    /// under a mixture.
     pub fn accuracy(&self, model: &Model) -> Result<f64> {
         let features: Vec<Vec<f64>> =
             self.frames.iter().map(|frames| alpha(model, frames)).collect::<Result<_>>()?;

@@ -1,8 +1,9 @@
-//! Speaker verification with a universal background model (GMM-UBM, \[KBGP18\] section 6), on synthetic speakers: each says [`SOUNDS`] sounds in their own way, and a little
-//! differently in every session.
+//! Speaker verification with a universal background model (GMM-UBM, \[KBGP18\] section 6), on synthetic
+//! speakers: each says [`SOUNDS`] sounds in their own way, and a little differently in every session.
 //!
-//! Each enrolled speaker's model is the background with its means moved towards the speaker's frames (MAP adaptation); a claim is judged by the mean log-likelihood ratio of its frames; the
-//! equal error rate is where false rejections are as frequent as false acceptances.
+//! Each enrolled speaker's model is the background with its means moved towards the speaker's frames (MAP
+//! adaptation); a claim is judged by the mean log-likelihood ratio of its frames; the equal error rate is
+//! where false rejections are as frequent as false acceptances.
 
 use compressive::model::{Content, Model};
 
@@ -13,7 +14,8 @@ use compressive_data::Rng;
 pub const DIM: usize = 12;
 /// Sounds of the language.
 pub const SOUNDS: usize = 20;
-/// Deviation of a speaker's sounds from everyone's, and of a session's from the speaker's, in deviations of a sound.
+/// Deviation of a speaker's sounds from everyone's, and of a session's from the speaker's, in deviations of a
+/// sound.
 const SPEAKER: f64 = 0.20;
 const SESSION: f64 = 0.08;
 /// Frames that count as much as the background in the adaptation.
@@ -98,7 +100,8 @@ impl Speakers {
         (0..DIM).map(|c| format!("c{c}")).collect()
     }
 
-    /// The equal error rate of a background model: enrols new speakers of the seed, then judges every claim against its own speaker and against the next one.
+    /// The equal error rate of a background model: enrols new speakers of the seed, then judges every claim
+    /// against its own speaker and against the next one.
     pub fn equal_error_rate(&self, background: &Model, seed: u64) -> Result<f64> {
         let mut rng = Rng::new(seed);
         let speakers: Vec<Language> =
@@ -136,7 +139,8 @@ fn mean_log_density(model: &Model, frames: &[f64]) -> Result<f64> {
     Ok(densities.iter().sum::<f64>() / densities.len() as f64)
 }
 
-/// MAP adaptation: $\mu_l \leftarrow (N_l \bar x_l + r \mu_l) / (N_l + r)$, with the frames' probabilities under the background as counts. A model that is no mixture of Gaussians stays as it is.
+/// MAP adaptation: $\mu_l \leftarrow (N_l \bar x_l + r \mu_l) / (N_l + r)$, with the frames' probabilities
+/// under the background as counts. A model that is no mixture of Gaussians stays as it is.
 fn adapted(background: &Model, frames: &[f64]) -> Result<Model> {
     let mut model = background.clone();
     let Content::Gmm { means, .. } = &mut model.content else { return Ok(model) };

@@ -1,4 +1,5 @@
-//! Drift over a series of sketches: each against the one before and against the first, and the components' shares.
+//! Drift over a series of sketches: each against the one before and against the first, and the components'
+//! shares.
 
 use compressive::ask::compare::{Comparison, compare};
 use compressive::ask::explain::explain;

@@ -1,22 +1,29 @@
 //! Are two sketches from the same distribution? Drift detection without data.
 //!
-//! With D the difference of the means, $T = \tfrac1m \lVert D\rVert^2$ divided by the squared gain of the feature estimates the squared maximum mean discrepancy
-//! (MMD) for the kernel whose Fourier transform is the frequency law. If both sketches hold independent rows of one distribution,
-//! $\mathbb E\,T = \mu\,(\tfrac1{n_A} + \tfrac1{n_B})$ with $\mu$ the mean variance of a feature, known from the sketch
-//! ($1 - |z_j|^2$ for Fourier features), so subtracting it makes the estimate unbiased.
+//! With D the difference of the means, $T = \tfrac1m \lVert D\rVert^2$ divided by the squared gain of the
+//! feature estimates the squared maximum mean discrepancy (MMD) for the kernel whose Fourier transform is the
+//! frequency law. If both sketches hold independent rows of one distribution,
+//! $\mathbb E\,T = \mu\,(\tfrac1{n_A} + \tfrac1{n_B})$ with $\mu$ the mean variance of a feature, known from
+//! the sketch ($1 - |z_j|^2$ for Fourier features), so subtracting it makes the estimate unbiased.
 //!
-//! The p-value matches T to a scaled chi-square with that mean and the variance $v\,(\tfrac1{n_A} + \tfrac1{n_B})^2$,
-//! $v = \tfrac1{m^2}\sum_{j,l} (|C_{jl}|^2 + |P_{jl}|^2)$, where C and P are covariance and pseudo-covariance of two features.
-//! With $\psi$ the characteristic function and $c = \overline{|\psi|^2}$, averaging over the frequency law gives
-//! $\overline{|C|^2} \le \overline{|\psi(\omega_j - \omega_l)|^2} - c^2$ (Jensen's inequality on the mean embedding), and the same with a plus sign for P.
-//! $|\psi|^2$ at sums and differences is read off a decreasing curve fitted to $|z_j|^2$ against the radius. The bound makes the test
-//! err on the side of no alarm: see the test `false_alarms_stay_at_or_below_the_nominal_rate`.
+//! The p-value matches T to a scaled chi-square with that mean and the variance
+//! $v\,(\tfrac1{n_A} + \tfrac1{n_B})^2$, $v = \tfrac1{m^2}\sum_{j,l} (|C_{jl}|^2 + |P_{jl}|^2)$, where C and
+//! P are covariance and pseudo-covariance of two features. With $\psi$ the characteristic function and
+//! $c = \overline{|\psi|^2}$, averaging over the frequency law gives
+//! $\overline{|C|^2} \le \overline{|\psi(\omega_j - \omega_l)|^2} - c^2$ (Jensen's inequality on the mean
+//! embedding), and the same with a plus sign for P. $|\psi|^2$ at sums and differences is read off a
+//! decreasing curve fitted to $|z_j|^2$ against the radius. The bound makes the test err on the side of no
+//! alarm: see the test `false_alarms_stay_at_or_below_the_nominal_rate`.
 //!
-//! For kernel values at landmarks (feature `nystrom`) T is the square of D in the norm of the landmarks' span, the squared MMD for the Gaussian kernel as far as the landmarks see it. There
-//! $\mathbb E\,T \le (1 - \lVert z \rVert^2)(\tfrac1{n_A} + \tfrac1{n_B})$ for equal distributions, and T is a weighted sum of squared normals: of all such sums with that mean a single one has
-//! the heaviest tail beyond 1.54 times the mean (Szekely and Bakirov 2003), so its p-value, where it is below 0.2, is an upper bound. Cost: $m^3/6$.
+//! For kernel values at landmarks (feature `nystrom`) T is the square of D in the norm of the landmarks'
+//! span, the squared MMD for the Gaussian kernel as far as the landmarks see it. There
+//! $\mathbb E\,T \le (1 - \lVert z \rVert^2)(\tfrac1{n_A} + \tfrac1{n_B})$ for equal distributions, and T is
+//! a weighted sum of squared normals: of all such sums with that mean a single one has the heaviest tail
+//! beyond 1.54 times the mean (Szekely and Bakirov 2003), so its p-value, where it is below 0.2, is an upper
+//! bound. Cost: $m^3/6$.
 //!
-//! Cost: O(m d + min(m, 500)^2 d). Assumes rows are independent and unweighted (whole weights are repeated rows).
+//! Cost: O(m d + min(m, 500)^2 d). Assumes rows are independent and unweighted (whole weights are repeated
+//! rows).
 
 use crate::density::Metric;
 use crate::error::remedy::Remedy;
@@ -176,7 +183,8 @@ fn null_variance(operator: &SketchOperator, wave: &Wave, mean: &[f64], rows: f64
     scale * scale * covariance + square * square / m as f64
 }
 
-/// A decreasing function of the radius from 1 at 0, fitted by pooling adjacent violators; steps joined by lines.
+/// A decreasing function of the radius from 1 at 0, fitted by pooling adjacent violators; steps joined by
+/// lines.
 struct DecreasingCurve {
     knots: Vec<(f64, f64)>,
 }

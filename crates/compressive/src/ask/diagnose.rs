@@ -1,9 +1,13 @@
 //! Why a model is not good enough: the sketch, its scale, or the search (\[Sch21\] section 6.3).
 //!
-//! The objective at the model is compared with the objective at a reference: a model known to be good, or the best of a fresh search with other seeds.
+//! The objective at the model is compared with the objective at a reference: a model known to be good, or the
+//! best of a fresh search with other seeds.
 //!
-//! - The reference has a clearly lower objective: the search was stuck. Of a Nystrom sketch that neither explains, the objective is that of its weighted landmarks (file `landmarks.rs`), which is what `auto` then goes by.
-//! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a wrong answer, so the sketch is too small.
+//! - The reference has a clearly lower objective: the search was stuck. Of a Nystrom sketch that neither
+//!   explains, the objective is that of its weighted landmarks (file `landmarks.rs`), which is what `auto`
+//!   then goes by.
+//! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a
+//!   wrong answer, so the sketch is too small.
 //! - Most $|z_j|$ are at the noise floor (frequencies too high) or near 1 (too low): the scale is wrong.
 
 use serde::Serialize;
@@ -27,7 +31,8 @@ use crate::sketch::operator::SketchOperator;
 pub enum Verdict {
     /// Nothing: the model has the lowest objective found and explains the sketch.
     Good,
-    /// The model has the lowest objective found, but the sketch holds structure that k such components do not explain.
+    /// The model has the lowest objective found, but the sketch holds structure that k such components do not
+    /// explain.
     TooSimple,
     /// The sketch speaks neither for nor against the model.
     CannotTell,
@@ -57,7 +62,8 @@ pub struct Diagnosis {
     pub reference_misfit: f64,
     /// Whether the reference was given, not searched for.
     pub reference_given: bool,
-    /// Root mean square distance between the model's locations and the nearest of the reference, in cluster widths.
+    /// Root mean square distance between the model's locations and the nearest of the reference, in cluster
+    /// widths.
     pub distance: f64,
     /// Mean of $|z_j|$.
     pub mean_modulus: f64,
@@ -72,7 +78,8 @@ const FAR: f64 = 0.5;
 /// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
 const MODULUS: (f64, f64) = (0.02, 0.95);
 
-/// Compares a model with a reference under a sketch; without a reference, with a fresh search of four restarts on `threads` threads.
+/// Compares a model with a reference under a sketch; without a reference, with a fresh search of four
+/// restarts on `threads` threads.
 pub fn diagnose(
     operator: &SketchOperator,
     moments: &Moments,
@@ -258,7 +265,8 @@ struct Objective {
     laid: Laid,
 }
 
-/// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the clusters are fitted at the given centres.
+/// The objective at a model. A mixture is taken as it is; for k-means the weights and the variances of the
+/// clusters are fitted at the given centres.
 fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Result<Objective> {
     let laid = Laid::new(operator, target, model)?;
     let d = target.dim();
@@ -267,7 +275,8 @@ fn objective(operator: &SketchOperator, target: &Target, model: &Model) -> Resul
     Ok(Objective { misfit: laid.misfit(), variance, laid })
 }
 
-/// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per working coordinate.
+/// Root mean square distance of each location to the nearest of the other model, the larger of both ways, per
+/// working coordinate.
 fn distance(operator: &SketchOperator, a: &Model, b: &Model) -> f64 {
     let (a, b) = (working_locations(operator, a), working_locations(operator, b));
     let one_way = |a: &[Vec<f64>], b: &[Vec<f64>]| {

@@ -1,8 +1,10 @@
 //! What a model explains of a sketch, entry by entry.
 //!
-//! A model predicts the sketch $\hat z_j = \sum_l \alpha_l\, a_j(\theta_l)$. What is left, $z_j - \hat z_j$, is compared with what a right model would leave there: the sampling noise (and noise added on
-//! purpose), less the part that looks like slightly other parameters. At low frequencies that is next to nothing, and centres that were moved to where the SSE is lowest leave more: there the unit is a
-//! share of the sampling noise itself, $(1 - |z_j|^2)/n$.
+//! A model predicts the sketch $\hat z_j = \sum_l \alpha_l\, a_j(\theta_l)$. What is left, $z_j - \hat z_j$,
+//! is compared with what a right model would leave there: the sampling noise (and noise added on purpose),
+//! less the part that looks like slightly other parameters. At low frequencies that is next to nothing, and
+//! centres that were moved to where the SSE is lowest leave more: there the unit is a share of the sampling
+//! noise itself, $(1 - |z_j|^2)/n$.
 
 use serde::Serialize;
 
@@ -26,9 +28,11 @@ pub struct Explanation {
     pub misfit: Misfit,
     /// One for each frequency; none for a sketch of kernel values, whose entries are not independent.
     pub entries: Vec<Entry>,
-    /// Weights of the components that suit this sketch best, which sum to one: for another day's sketch, that day's.
+    /// Weights of the components that suit this sketch best, which sum to one: for another day's sketch, that
+    /// day's.
     pub shares: Vec<f64>,
-    /// Covariances of the components, in the user's units: a mixture's own; around centres, those that suit the sketch best.
+    /// Covariances of the components, in the user's units: a mixture's own; around centres, those that suit
+    /// the sketch best.
     pub covariances: Covariances,
 }
 
@@ -39,12 +43,14 @@ pub struct Entry {
     pub observed: f64,
     /// $|\hat z_j|$.
     pub predicted: f64,
-    /// $|z_j - \hat z_j|$ in units of the root mean square that a right model leaves there, at least 0.3 of the sampling noise: near 1 for a right model, and less at low frequencies.
+    /// $|z_j - \hat z_j|$ in units of the root mean square that a right model leaves there, at least 0.3 of
+    /// the sampling noise: near 1 for a right model, and less at low frequencies.
     pub residual: f64,
 }
 
-/// Lays clusters or a Gaussian mixture over a sketch. A mixture is taken as it is; around the centres of k-means and k-medians, weights and diagonal covariances are fitted first. Cost: O(k m d),
-/// times the steps of that fit.
+/// Lays clusters or a Gaussian mixture over a sketch. A mixture is taken as it is; around the centres of
+/// k-means and k-medians, weights and diagonal covariances are fitted first. Cost: O(k m d), times the steps
+/// of that fit.
 ///
 /// # Errors
 /// Models of other kinds, models of other columns, and sketches that hold no mixture.

@@ -1,4 +1,5 @@
-//! Questions to sketches and models: queries, differences between sketches, what a model explains, why a fit failed.
+//! Questions to sketches and models: queries, differences between sketches, what a model explains, why a fit
+//! failed.
 
 pub mod compare;
 pub mod diagnose;

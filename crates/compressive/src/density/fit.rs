@@ -1,6 +1,7 @@
 //! A mixture being fitted: its objective, its weights, its joint descent.
 //!
-//! Objective: $f(\theta, \alpha) = \sum_j w_j^2\,\lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, or the square in the target's [`Metric`](super::Metric) if it has one.
+//! Objective: $f(\theta, \alpha) = \sum_j w_j^2\,\lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, or the
+//! square in the target's [`Metric`](super::Metric) if it has one.
 
 use std::ops::Range;
 
@@ -48,7 +49,8 @@ impl Fit {
 
 /// A target with a family: what all greedy decoders minimise.
 ///
-/// Everything runs over the frequencies in chunks, small enough that the values of all atoms stay in the processor's cache.
+/// Everything runs over the frequencies in chunks, small enough that the values of all atoms stay in the
+/// processor's cache.
 pub struct Problem<'a> {
     /// The sketch.
     pub target: &'a Target,
@@ -108,8 +110,9 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Drops atoms until k are left, each time the one that the others replace best: the cost of leaving out atom l, with the other weights fitted anew, is
-    /// $\alpha_l^2 / (G^{-1})_{ll}$ for the Gram matrix G of the atoms. The weights are those of the others, fitted anew.
+    /// Drops atoms until k are left, each time the one that the others replace best: the cost of leaving out
+    /// atom l, with the other weights fitted anew, is $\alpha_l^2 / (G^{-1})_{ll}$ for the Gram matrix G of
+    /// the atoms. The weights are those of the others, fitted anew.
     pub fn prune(&mut self, fit: &mut Fit, k: usize) {
         let (gram, rhs) = self.normal_equations(fit);
         let n = rhs.len();
@@ -135,7 +138,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Non-negative least squares for the weights; with `unit_norm` the atoms are first scaled to norm one, and so are the weights returned.
+    /// Non-negative least squares for the weights; with `unit_norm` the atoms are first scaled to norm one,
+    /// and so are the weights returned.
     pub fn solve_weights(&mut self, fit: &Fit, unit_norm: bool) -> Vec<f64> {
         let (mut gram, mut rhs) = self.normal_equations(fit);
         let k = rhs.len();
@@ -172,7 +176,8 @@ impl<'a> Problem<'a> {
         (gram, rhs)
     }
 
-    /// Joint descent over atoms, shared parameters and weights from `fit`, inside the bounds. Improves `fit` or leaves it.
+    /// Joint descent over atoms, shared parameters and weights from `fit`, inside the bounds. Improves `fit`
+    /// or leaves it.
     pub fn descend(&mut self, fit: &mut Fit, iterations: usize) -> LbfgsInfo {
         self.descend_inside(fit, iterations, false)
     }
@@ -194,7 +199,8 @@ impl<'a> Problem<'a> {
                 upper[l * p..l * p + d].copy_from_slice(&atom[..d]);
             }
         }
-        // In units in which the objective is about equally curved in every direction, else many atoms converge slowly.
+        // In units in which the objective is about equally curved in every direction, else many atoms
+        // converge slowly.
         let units = self.units(fit);
         let scaled = |v: Vec<f64>| v.iter().zip(&units).map(|(v, u)| v / u).collect::<Vec<f64>>();
         let mut x = scaled([&fit.atoms[..], &fit.shared, &fit.weights].concat());

@@ -1,13 +1,18 @@
 //! What a right fit leaves unexplained of a sketch of kernel values.
 //!
-//! As for frequencies ([`noise`](super::noise)), the sampling noise that looks like slightly other weights, means and variances is absorbed by the fit. Here what is left is measured, not
-//! summed up in closed form, because it depends on how much of the kernel's space the landmarks span:
+//! As for frequencies ([`noise`](super::noise)), the sampling noise that looks like slightly other weights,
+//! means and variances is absorbed by the fit. Here what is left is measured, not summed up in closed form,
+//! because it depends on how much of the kernel's space the landmarks span:
 //!
-//! 1. for each component, its derivatives in weight, location and own variances are the directions that the fit absorbs;
-//! 2. a few points are drawn from the component; of their kernel values, less the component's mean, the part outside these directions is left, squared in the metric;
-//! 3. the mean over points and components, times $(1 - p/N)/n$ for N entries, p parameters and n rows, is the objective to expect.
+//! 1. for each component, its derivatives in weight, location and own variances are the directions that the
+//!    fit absorbs;
+//! 2. a few points are drawn from the component; of their kernel values, less the component's mean, the part
+//!    outside these directions is left, squared in the metric;
+//! 3. the mean over points and components, times $(1 - p/N)/n$ for N entries, p parameters and n rows, is the
+//!    objective to expect.
 //!
-//! Components are taken as well apart, correlations of full covariances are left out. Cost: $k m^2 d$ for the whitening of the directions.
+//! Components are taken as well apart, correlations of full covariances are left out. Cost: $k m^2 d$ for the
+//! whitening of the directions.
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::Fit;

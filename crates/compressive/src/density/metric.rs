@@ -1,13 +1,15 @@
 //! The metric of a kernel: the norm of the span of the landmarks, for sketches of kernel values.
 //!
-//! The Nystrom feature map is $\Phi(x) = K^{-1/2} k_S(x)$ with $K = (\kappa(y_i, y_j))$ and $k_S(x) = (\kappa(x, y_j))_j$ (\[CCDR22\] eq. 8). What is summed is $k_S$; the inverse square
-//! root enters here, once, as the square $r^\top M r$ of a residual r of kernel values,
+//! The Nystrom feature map is $\Phi(x) = K^{-1/2} k_S(x)$ with $K = (\kappa(y_i, y_j))$ and
+//! $k_S(x) = (\kappa(x, y_j))_j$ (\[CCDR22\] eq. 8). What is summed is $k_S$; the inverse square root enters
+//! here, once, as the square $r^\top M r$ of a residual r of kernel values,
 //!
 //! $$ M = m\,(K + \varrho I)^{-1}. $$
 //!
-//! The factor m makes it comparable with the sum over m frequencies of a Fourier sketch. The ridge $\varrho$ is 1e-8 of the mean diagonal of K, which is 1: landmarks that nearly
-//! depend on the others add directions in which there is no signal. A sketch with added noise of variance $\nu$ on an entry gets $m \nu$ if that is more, as noise would drown these
-//! directions first. If there is no factor, ten times more is tried.
+//! The factor m makes it comparable with the sum over m frequencies of a Fourier sketch. The ridge $\varrho$
+//! is 1e-8 of the mean diagonal of K, which is 1: landmarks that nearly depend on the others add directions
+//! in which there is no signal. A sketch with added noise of variance $\nu$ on an entry gets $m \nu$ if that
+//! is more, as noise would drown these directions first. If there is no factor, ten times more is tried.
 //!
 //! Cost: $m^3/6$ multiply-adds for the factor, $m^2$ for a product with M; memory $4 m^2$ bytes.
 
@@ -37,7 +39,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// The metric at landmarks (m rows of d) of a kernel of the given squared width, for a mean with added noise of variance `entry_noise`.
+    /// The metric at landmarks (m rows of d) of a kernel of the given squared width, for a mean with added
+    /// noise of variance `entry_noise`.
     pub(crate) fn new(points: &[f64], dim: usize, width_squared: f64, entry_noise: f64) -> Result<Metric> {
         let m = points.len() / dim;
         let norms: Vec<f64> = points.chunks_exact(dim).map(|y| dot(y, y)).collect();
@@ -118,7 +121,8 @@ impl Metric {
         (gram, rhs)
     }
 
-    /// $R^{-\top}$ times the vectors, m rows of as many columns as there are vectors (rows of m, then `last` if it is not empty).
+    /// $R^{-\top}$ times the vectors, m rows of as many columns as there are vectors (rows of m, then `last`
+    /// if it is not empty).
     pub(crate) fn whitened(&self, rows: &[f64], last: &[f64]) -> Vec<f64> {
         let m = self.factor.len();
         let columns: Vec<&[f64]> = rows.chunks_exact(m).chain(last.chunks_exact(m)).collect();

@@ -1,5 +1,5 @@
-//! What a sketch says of the distribution behind it: atoms and what they would sum to, the sketch as a target for
-//! mixtures of them, the weights that match it, and the noise that a right mixture leaves.
+//! What a sketch says of the distribution behind it: atoms and what they would sum to, the sketch as a target
+//! for mixtures of them, the weights that match it, and the noise that a right mixture leaves.
 
 pub mod atom;
 pub(crate) mod fit;

@@ -1,15 +1,18 @@
 //! What a right fit leaves unexplained.
 //!
-//! The sampling noise of a sketch is not spread evenly: most of it looks like slightly other weights, means and variances, and a fit absorbs that part. What is left
-//! of one row of component l at frequency $\omega$ with $s^2 = \omega^\top\Sigma_l\,\omega$ follows from the Hermite series of $e^{i\omega^\top x}$, whose term of order n has power $e^{-s^2} s^{2n}/n!$:
-//! order 0 is absorbed by the weight, order 1 by the mean, and of order 2 the squares of single coordinates by variances of their own. So for a right model the
+//! The sampling noise of a sketch is not spread evenly: most of it looks like slightly other weights, means
+//! and variances, and a fit absorbs that part. What is left of one row of component l at frequency $\omega$
+//! with $s^2 = \omega^\top\Sigma_l\,\omega$ follows from the Hermite series of $e^{i\omega^\top x}$, whose
+//! term of order n has power $e^{-s^2} s^{2n}/n!$: order 0 is absorbed by the weight, order 1 by the mean,
+//! and of order 2 the squares of single coordinates by variances of their own. So for a right model the
 //! objective is near
 //!
 //! $$ \Bigl(1 - \frac pN\Bigr)\,\frac1n \sum_j w_j^2 \Bigl( h + \sum_l \alpha_l\,\bigl(1 - e^{-s^2}(1 + s^2 + \tfrac12 q)\bigr) \Bigr) $$
 //!
-//! with N entries, p parameters, h the power of a quantised feature's other harmonics and of added noise, and q the part of $s^4$ that the shapes absorb:
-//! $\sum_c \omega_c^4\sigma_c^4$ for variances of their own, $s^4$ for full covariances, 0 for shared ones.
-//! Cost: O(k m d). The estimate takes components as well apart; overlapping ones leave less.
+//! with N entries, p parameters, h the power of a quantised feature's other harmonics and of added noise, and
+//! q the part of $s^4$ that the shapes absorb: $\sum_c \omega_c^4\sigma_c^4$ for variances of their own,
+//! $s^4$ for full covariances, 0 for shared ones. Cost: O(k m d). The estimate takes components as well
+//! apart; overlapping ones leave less.
 
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
@@ -58,7 +61,8 @@ pub(crate) fn expected_squares(target: &Target, family: &Gaussian, fit: &Fit) ->
     family.frequencies().chunks_exact(d).map(one).collect()
 }
 
-/// Power of one row's entry beyond the 1/2 of a sine or cosine: other harmonics of the feature, and added noise times the rows.
+/// Power of one row's entry beyond the 1/2 of a sine or cosine: other harmonics of the feature, and added
+/// noise times the rows.
 ///
 /// At landmarks the added noise alone, in units of a kernel value.
 pub(crate) fn excess(target: &Target) -> f64 {

@@ -2,11 +2,14 @@
 //!
 //! The landmarks are rows of the data, and a sketch tells how many rows are around each:
 //!
-//! 1. weights $w \ge 0$ on the landmarks such that $\sum_j w_j\,\delta_{y_j}$ has the data's mean embedding as nearly as it can: $\min_w w^\top K w - 2 z^\top w$, non-negative least squares in
-//!    the kernel's own norm (a quadrature rule);
-//! 2. weighted k-means of the landmarks: k-means++ starts and Lloyd's rounds, the lowest sum of squares is kept.
+//! 1. weights $w \ge 0$ on the landmarks such that $\sum_j w_j\,\delta_{y_j}$ has the data's mean embedding
+//!    as nearly as it can: $\min_w w^\top K w - 2 z^\top w$, non-negative least squares in the kernel's own
+//!    norm (a quadrature rule);
+//! 2. weighted k-means of the landmarks: k-means++ starts and Lloyd's rounds, the lowest sum of squares is
+//!    kept.
 //!
-//! Cost: O(m^3) for the weights at worst, `starts` times `rounds` times k m d for the clustering. This project's own.
+//! Cost: O(m^3) for the weights at worst, `starts` times `rounds` times k m d for the clustering. This
+//! project's own.
 
 use crate::density::atom::{AtomFamily, Batch};
 use crate::density::target::Target;

@@ -1,12 +1,18 @@
-//! Gaussian mixtures of the weighted landmarks of a Nystrom sketch, without any atoms: expectation-maximisation with covariances drawn to their mean.
+//! Gaussian mixtures of the weighted landmarks of a Nystrom sketch, without any atoms:
+//! expectation-maximisation with covariances drawn to their mean.
 //!
-//! Start: the clusters of the weighted landmarks (file `quadrature.rs`). Then, until the likelihood stands still:
+//! Start: the clusters of the weighted landmarks (file `quadrature.rs`). Then, until the likelihood stands
+//! still:
 //!
 //! 1. E: $r_{jl} \propto \pi_l\, \mathcal N(y_j; \mu_l, \Sigma_l)$;
-//! 2. M: $\pi_l$ and $\mu_l$ as always, with $w_j r_{jl}$ in place of counts. The scatter $S_l$ of a component is that of about $n_l = (\sum_j w_j r_{jl})^2 / \sum_j (w_j r_{jl})^2$ landmarks, too few for a covariance, so it is
-//!    drawn to the mean scatter $\bar S$ of all: $\Sigma_l = (n_l S_l + \nu \bar S) / (n_l + \nu)$.
+//! 2. M: $\pi_l$ and $\mu_l$ as always, with $w_j r_{jl}$ in place of counts. The scatter $S_l$ of a
+//!    component is that of about $n_l = (\sum_j w_j r_{jl})^2 / \sum_j (w_j r_{jl})^2$ landmarks, too few for
+//!    a covariance, so it is drawn to the mean scatter $\bar S$ of all:
+//!    $\Sigma_l = (n_l S_l + \nu \bar S) / (n_l + \nu)$.
 //!
-//! The mean scatter is that of n landmarks about k means and is multiplied by $n / (n - k)$. Cost: m k d an iteration, m k d^2 for full covariances. The prior is the usual conjugate one; its use here is this project's own.
+//! The mean scatter is that of n landmarks about k means and is multiplied by $n / (n - k)$. Cost: m k d an
+//! iteration, m k d^2 for full covariances. The prior is the usual conjugate one; its use here is this
+//! project's own.
 
 use super::quadrature::Quadrature;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
@@ -225,7 +231,8 @@ mod tests {
 
     #[test]
     fn the_scatter_of_a_component_is_drawn_to_the_mean_scatter() {
-        // Two landmarks at -10 -+ 1 and four at 10 -+ 3: scatters 1 and 9 of 2 and 4 landmarks, mean (2 + 36) / 6, times 6 / (6 - 2).
+        // Two landmarks at -10 -+ 1 and four at 10 -+ 3: scatters 1 and 9 of 2 and 4 landmarks, mean (2 + 36)
+        // / 6, times 6 / (6 - 2).
         let quadrature = landmarks(vec![-11.0, -9.0, 7.0, 13.0, 7.0, 13.0], vec![-10.0, 10.0], 1);
         let mixture = Mixture::maximised(&quadrature, &quadrature.memberships(), &Shape::Diagonal);
         let mean = 38.0 / 6.0 * 1.5 * (1.0 + FLOOR);
@@ -247,7 +254,8 @@ mod tests {
         let points: Vec<f64> = (0..n).flat_map(|i| draw(i, &mut stream)).collect();
         let quadrature = landmarks(points, vec![0.0, 0.0, 4.0, 3.0], 2);
         let full = Mixture::of_landmarks(&quadrature, &Shape::Full).unwrap();
-        // Deviations of a variance of 2000 rows: 3% of it; of a mean: 0.02 to 0.05. Five of them, and as much for the overlap.
+        // Deviations of a variance of 2000 rows: 3% of it; of a mean: 0.02 to 0.05. Five of them, and as much
+        // for the overlap.
         let near = |found: &[f64], wanted: &[f64], off: f64| {
             assert!(found.iter().zip(wanted).all(|(f, w)| (f - w).abs() < off), "{found:?} {wanted:?}");
         };

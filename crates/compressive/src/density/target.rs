@@ -16,8 +16,9 @@ use crate::sketch::spec::Source;
 
 /// A sketch brought to the form all decoders share.
 ///
-/// The mean features are centred ([`Map::centred`]), divided by the feature's gain and turned back by its angle, so that they estimate
-/// $z_j = \mathbb E\, e^{i(\omega_j^\top u + \xi_j)}$ in working coordinates u whatever the feature was (\[SJ22\]).
+/// The mean features are centred ([`Map::centred`]), divided by the feature's gain and turned back by its
+/// angle, so that they estimate $z_j = \mathbb E\, e^{i(\omega_j^\top u + \xi_j)}$ in working coordinates u
+/// whatever the feature was (\[SJ22\]).
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Real parts of z.
@@ -32,13 +33,15 @@ pub struct Target {
     pub low: Vec<f64>,
     /// Upper corner of the data box.
     pub high: Vec<f64>,
-    /// Lower corner of where searches start: the data box, or the part of it that a private look found the rows in.
+    /// Lower corner of where searches start: the data box, or the part of it that a private look found the
+    /// rows in.
     pub start_low: Vec<f64>,
     /// Upper corner of where searches start.
     pub start_high: Vec<f64>,
     /// Rows behind the sketch.
     pub rows: f64,
-    /// Variance of one entry (real or imaginary part) of z from sampling and added noise, averaged over the entries.
+    /// Variance of one entry (real or imaginary part) of z from sampling and added noise, averaged over the
+    /// entries.
     pub noise: f64,
     /// The part of it that was added on purpose.
     pub added: f64,
@@ -127,7 +130,8 @@ impl Target {
         })
     }
 
-    /// The target of a sketch of kernel values: $z_j = \mathbb E\,\kappa(u, y_j)$, in the metric of the kernel. Cost: $m^3/6$.
+    /// The target of a sketch of kernel values: $z_j = \mathbb E\,\kappa(u, y_j)$, in the metric of the
+    /// kernel. Cost: $m^3/6$.
     ///
     /// A row's kernel values have a square of at most m in that metric, which bounds the sampling noise.
     fn of_kernel(operator: &SketchOperator, kernel: &KernelMap, moments: &Moments) -> Result<Target> {
@@ -185,8 +189,9 @@ impl Target {
         self.re.len()
     }
 
-    /// The target without the other harmonics of a quantised feature, as a fitted mixture predicts them: a model of characteristic function $\psi$ adds
-    /// $\sum_{h \ne 1} r_h\, \psi(h\omega_j) e^{ih\xi_j}$ to $z_j$. Cost: O(k m d) for each harmonic.
+    /// The target without the other harmonics of a quantised feature, as a fitted mixture predicts them: a
+    /// model of characteristic function $\psi$ adds $\sum_{h \ne 1} r_h\, \psi(h\omega_j) e^{ih\xi_j}$ to
+    /// $z_j$. Cost: O(k m d) for each harmonic.
     pub fn without_harmonics(&self, family: &Gaussian, fit: &Fit) -> Target {
         let mut clean = self.clone();
         let weights = fit.normalised_weights();
@@ -204,8 +209,9 @@ impl Target {
         clean
     }
 
-    /// The target with boxes of several sizes, the whole one last: the range of rows with heavy tails or outliers is set by few of them, and a declared one may be far too wide,
-    /// so that searches all over it miss where most rows are. The whole one alone if it is not wide.
+    /// The target with boxes of several sizes, the whole one last: the range of rows with heavy tails or
+    /// outliers is set by few of them, and a declared one may be far too wide, so that searches all over it
+    /// miss where most rows are. The whole one alone if it is not wide.
     pub(crate) fn boxes(&self) -> impl Iterator<Item = Target> {
         let widest = self.low.iter().zip(&self.high).map(|(l, h)| l.abs().max(h.abs())).fold(0.0, f64::max);
         let narrower = REACHES.into_iter().filter(move |reach| WIDE * reach < widest);
@@ -267,7 +273,8 @@ impl Target {
 /// Where searches start, within the box.
 fn start_box(source: Option<Source>, low: &[f64], high: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let reach = match source {
-        // Centre and spread of such a spec are those of the rows, while its box is what was declared, often far too wide.
+        // Centre and spread of such a spec are those of the rows, while its box is what was declared, often
+        // far too wide.
         Some(Source::Private { .. }) => START_REACH,
         _ => f64::INFINITY,
     };
@@ -276,7 +283,8 @@ fn start_box(source: Option<Source>, low: &[f64], high: &[f64]) -> (Vec<f64>, Ve
     (start_low, start_high)
 }
 
-/// The spec's box in working coordinates; with whitening, the smallest box around its image. Ten units each way if there is none.
+/// The spec's box in working coordinates; with whitening, the smallest box around its image. Ten units each
+/// way if there is none.
 fn working_box(operator: &SketchOperator) -> (Vec<f64>, Vec<f64>) {
     let spec = operator.spec();
     let dim = spec.dim();

@@ -1,6 +1,7 @@
 //! What a recipe is unless the user says otherwise: one row for each task and map.
 //!
-//! The program, Python and the collector's clients all ask [`Defaults::of`]; nobody else holds a default of a recipe.
+//! The program, Python and the collector's clients all ask [`Defaults::of`]; nobody else holds a default of a
+//! recipe.
 
 use crate::design::{LawChoice, Scaling, Task};
 use crate::error::remedy::{Parameter, Remedy};
@@ -14,8 +15,8 @@ use crate::sketch::spec::MAX_SIZE;
 /// Rows of the pilot sample. The estimate of the scale uses 5000 of them, landmarks and whitening all.
 pub const PILOT_ROWS: usize = 10_000;
 
-/// Share of a privacy budget that goes to the look at the rows, where one budget is given for both: a tenth shows the
-/// clusters' width well enough, and what remains for the release is hardly less.
+/// Share of a privacy budget that goes to the look at the rows, where one budget is given for both: a tenth
+/// shows the clusters' width well enough, and what remains for the release is hardly less.
 pub const LOOK_SHARE: f64 = 0.1;
 
 /// What some features need beside their name.
@@ -137,18 +138,18 @@ pub struct Defaults {
     pub pilot_rows: usize,
 }
 
-/// Directions of a quadratic sketch for each of the k d parameters: twice what suffices. On the decaying spectrum of
-/// the lab's `pca` the excess risk is then 0.005%.
+/// Directions of a quadratic sketch for each of the k d parameters: twice what suffices. On the decaying
+/// spectrum of the lab's `pca` the excess risk is then 0.005%.
 const PCA_FACTOR: usize = 4;
 /// Frequencies of random convolutional activations.
 const IMAGE_SIZE: usize = 1000;
-/// The scale of k-means in estimated widths of the clusters. Centres need no detail below that width, and lower
-/// frequencies see irregular clusters as one: digits and Fashion-MNIST (principal components, m = 5kd) improve with
-/// 1.4, and Gaussian clusters are found as surely. Quantised waves keep the estimate: their other harmonics grow at
-/// lower frequencies.
+/// The scale of k-means in estimated widths of the clusters. Centres need no detail below that width, and
+/// lower frequencies see irregular clusters as one: digits and Fashion-MNIST (principal components, m = 5kd)
+/// improve with 1.4, and Gaussian clusters are found as surely. Quantised waves keep the estimate: their
+/// other harmonics grow at lower frequencies.
 const WIDER: f64 = 1.4;
-/// The same under the noise of a private release, where lower frequencies, with more signal, do better than without:
-/// at n = 1e6, k = d = 10 and m = 2kd every draw succeeds with 2, and one in four fails with 1.4.
+/// The same under the noise of a private release, where lower frequencies, with more signal, do better than
+/// without: at n = 1e6, k = d = 10 and m = 2kd every draw succeeds with 2, and one in four fails with 1.4.
 const WIDER_UNDER_NOISE: f64 = 2.0;
 
 impl Defaults {

@@ -1,7 +1,10 @@
-//! The recipe for images: pixels are brought to [0, 1] by one range, so that what is dark all over the pilot stays as it is, and the scale is that of the activations.
+//! The recipe for images: pixels are brought to [0, 1] by one range, so that what is dark all over the pilot
+//! stays as it is, and the scale is that of the activations.
 //!
-//! With activations $a$ of the pilot's images, $\sigma = \sqrt{\operatorname{mean} |a|^2} / (1.2\, m^{0.12})$: phases have a root mean square of 2.3 radians at m = 250 and of 3.3 at m = 5000. The
-//! narrower the kernel the better it tells classes apart, and the more frequencies it takes; on digits and Fashion-MNIST 2 to 2.5 and 3 to 3.5 radians classify best.
+//! With activations $a$ of the pilot's images,
+//! $\sigma = \sqrt{\operatorname{mean} |a|^2} / (1.2\, m^{0.12})$: phases have a root mean square of 2.3
+//! radians at m = 250 and of 3.3 at m = 5000. The narrower the kernel the better it tells classes apart, and
+//! the more frequencies it takes; on digits and Fashion-MNIST 2 to 2.5 and 3 to 3.5 radians classify best.
 //! Cost: one convolution of at most 1000 images.
 
 use crate::design::LawChoice;

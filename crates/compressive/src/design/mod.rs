@@ -2,15 +2,16 @@
 //!
 //! 1. Robust centre (median) and spread (interquartile range / 1.349) of each column, or one spread for all
 //!    ([`Scaling`]); optional whitening of the result, by default for classification.
-//! 2. The sketch size from the task's number of parameters p ([`SizeRule`]; p = k d for k-means, k (2d + 1) for a
-//!    diagonal mixture).
-//! 3. The scale in working coordinates ([`crate::design::scale`]), with a floor for clusters that are far narrower than
-//!    their distances, or for the mixture law a coarse clustering of the pilot.
+//! 2. The sketch size from the task's number of parameters p ([`SizeRule`]; p = k d for k-means, k (2d + 1)
+//!    for a diagonal mixture).
+//! 3. The scale in working coordinates ([`crate::design::scale`]), with a floor for clusters that are far
+//!    narrower than their distances, or for the mixture law a coarse clustering of the pilot.
 //! 4. The data box: the pilot's range.
 //! 5. For the feature `nystrom`, the landmarks (the module `landmark_rules`).
 //!
-//! What is not asked for is taken from one table, [`Defaults`]. For principal components there is no scale, and the box,
-//! to which rows are clipped, is twice as wide as the pilot's range, so that rows beyond the pilot's are not cut.
+//! What is not asked for is taken from one table, [`Defaults`]. For principal components there is no scale,
+//! and the box, to which rows are clipped, is twice as wide as the pilot's range, so that rows beyond the
+//! pilot's are not cut.
 //!
 //! Cost: O(n d log n) for the medians plus a few small sketches of the pilot.
 
@@ -72,7 +73,8 @@ pub struct Designed {
 /// Chooses a recipe: for [`Look::Sample`] the steps at the head of this module, else those of [`look_spec`].
 ///
 /// # Errors
-/// Requests that contradict each other or the task, constant columns, too few rows, a box that is missing or empty.
+/// Requests that contradict each other or the task, constant columns, too few rows, a box that is missing or
+/// empty.
 pub fn design(look: Look<'_>, request: &Request) -> Result<Designed> {
     match look {
         Look::Sample { rows, columns } => on_sample(rows, columns, &request.settled(true)?),
@@ -85,8 +87,8 @@ pub fn design(look: Look<'_>, request: &Request) -> Result<Designed> {
 
 /// True where structured frequencies are measured to be faster (`benches/kernels.rs` of the kernels crate).
 ///
-/// A dense phase costs about d + 25 units of work, a structured one 66, and structured ones come in blocks of the padded width.
-/// With m well above that width they win from about 45 columns on.
+/// A dense phase costs about d + 25 units of work, a structured one 66, and structured ones come in blocks of
+/// the padded width. With m well above that width they win from about 45 columns on.
 pub fn structured_wins(dim: usize, size: usize) -> bool {
     let width = compressive_kernels::Projection::padded_dim(dim);
     size.div_ceil(width).saturating_mul(width).saturating_mul(66) < size.saturating_mul(dim + 25)
@@ -187,17 +189,19 @@ fn held(params: &Settled, dim: usize, estimated: f64, reasons: &mut Vec<Reason>)
     least
 }
 
-/// Part of [`least_width`] below which an estimate is not used: above it searches still succeed, and waves as fine as
-/// the clusters see more of their shapes.
+/// Part of [`least_width`] below which an estimate is not used: above it searches still succeed, and waves as
+/// fine as the clusters see more of their shapes.
 const TOO_FINE: f64 = 0.5;
 
-/// The least width of clusters, in spreads of the columns, that a scale is made for: $\min(1,\, 2 k^{-1/d}) / 10$.
+/// The least width of clusters, in spreads of the columns, that a scale is made for:
+/// $\min(1,\, 2 k^{-1/d}) / 10$.
 ///
-/// k centres in d columns are some $k^{-1/d}$ spreads apart, and frequencies that resolve far less than that turn
-/// whole circles between two of them: the objective has more local minima than a search can visit. Nothing is lost by
-/// waves longer than the clusters are wide, whose widths are found as well. Measured on 3 clusters in 5 columns with
-/// centres of N(0, 25): widths of 0.1 to 0.001 of the user's units, 0.02 to 0.0002 spreads, have a relative SSE of
-/// 400 to 10^7 at their own scale and of 40 to 10^7 at 0.05; at 0.1 and above of 1.000, for means and mixtures alike.
+/// k centres in d columns are some $k^{-1/d}$ spreads apart, and frequencies that resolve far less than that
+/// turn whole circles between two of them: the objective has more local minima than a search can visit.
+/// Nothing is lost by waves longer than the clusters are wide, whose widths are found as well. Measured on 3
+/// clusters in 5 columns with centres of N(0, 25): widths of 0.1 to 0.001 of the user's units, 0.02 to 0.0002
+/// spreads, have a relative SSE of 400 to 10^7 at their own scale and of 40 to 10^7 at 0.05; at 0.1 and above
+/// of 1.000, for means and mixtures alike.
 fn least_width(k: usize, dim: usize) -> f64 {
     let apart = exp(-ln(k.max(1) as f64) / dim as f64);
     f64::min(1.0, 2.0 * apart) / 10.0
@@ -255,17 +259,21 @@ fn finish(
     Ok(spec)
 }
 
-/// Width of the kernel of a Nystrom sketch, in estimated widths of the clusters: $1.2 \sqrt d$, so that two rows of one cluster have a kernel value near $e^{-1/1.44}$ in any dimension.
+/// Width of the kernel of a Nystrom sketch, in estimated widths of the clusters: $1.2 \sqrt d$, so that two
+/// rows of one cluster have a kernel value near $e^{-1/1.44}$ in any dimension.
 ///
-/// Measured on few draws: at k = d = 10, m = 2kd, both of two draws find the clusters at every width from 1.4 to 6, and mixtures lose least near 4; on one mixture in three columns widths of 0.6 to 1.8 give
-/// the right means and 4 does not.
+/// Measured on few draws: at k = d = 10, m = 2kd, both of two draws find the clusters at every width from 1.4
+/// to 6, and mixtures lose least near 4; on one mixture in three columns widths of 0.6 to 1.8 give the right
+/// means and 4 does not.
 pub(crate) fn kernel_width(dim: usize) -> f64 {
     1.2 * (dim as f64).sqrt()
 }
 
-/// The scale for whitened classes. The whole table has variance one in every direction, and most of it lies within classes, so the width of a class is known without looking for clusters, which
-/// outliers and parts of classes would make too narrow: on breast cancer (30 columns) the estimate, 0.7, loses a class in two splits of five, and 1 to 2.5 in none. Beyond the columns of full
-/// covariances only the means are wanted, which lower frequencies tell best.
+/// The scale for whitened classes. The whole table has variance one in every direction, and most of it lies
+/// within classes, so the width of a class is known without looking for clusters, which outliers and parts of
+/// classes would make too narrow: on breast cancer (30 columns) the estimate, 0.7, loses a class in two
+/// splits of five, and 1 to 2.5 in none. Beyond the columns of full covariances only the means are wanted,
+/// which lower frequencies tell best.
 fn class_width(dim: usize) -> f64 {
     if dim <= FULL_COLUMNS { 1.0 } else { 2.0 }
 }
@@ -304,8 +312,9 @@ fn transform(
     Ok((transform, range))
 }
 
-/// Rows of the pilot for each column that suffice to whiten by. Classes of correlated columns are told apart by
-/// directions in which the whole table hardly varies, so classification whitens unless a scaling is asked for.
+/// Rows of the pilot for each column that suffice to whiten by. Classes of correlated columns are told apart
+/// by directions in which the whole table hardly varies, so classification whitens unless a scaling is asked
+/// for.
 const WHITENING_ROWS: usize = 5;
 
 /// Largest ratio of two columns' spreads at which they are taken to share a unit.
@@ -349,7 +358,8 @@ fn to_working(rows: &[f64], transform: &Transform) -> Vec<f64> {
     rows.chunks_exact(transform.centre.len()).flat_map(|row| transform.apply(row)).collect()
 }
 
-/// $L^{-1}$ with $L L^\top$ the covariance of the rows (plus a millionth of its mean variance on the diagonal).
+/// $L^{-1}$ with $L L^\top$ the covariance of the rows (plus a millionth of its mean variance on the
+/// diagonal).
 fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
     let n = (rows.len() / dim) as f64;
     let mut mean = vec![0.0; dim];
@@ -385,9 +395,11 @@ fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
     Ok(inverse)
 }
 
-/// A coarse clustering of the pilot (k-means++ start, ten Lloyd rounds) whose within-cluster variances shape a mixture law.
+/// A coarse clustering of the pilot (k-means++ start, ten Lloyd rounds) whose within-cluster variances shape
+/// a mixture law.
 ///
-/// Variances are drawn towards the pooled one as if it had been seen ten more times, so that small clusters stay regular.
+/// Variances are drawn towards the pooled one as if it had been seen ten more times, so that small clusters
+/// stay regular.
 fn pilot_mixture(rows: &[f64], dim: usize, k: usize, seed: u64) -> FrequencyLaw {
     let rows = &spread_rows(rows, dim, 5000, seed)[..];
     let n_rows = rows.len() / dim;

@@ -1,14 +1,18 @@
 //! A spec without looking at the rows, or with a look that is paid for.
 //!
-//! Declared bounds give working coordinates in which the box is [-2, 2] (one width for all columns where [`Scaling`](crate::design::Scaling) says so). What bounds cannot
-//! tell is where in the box the rows are and how wide their clusters: both are read off a small private sketch of all rows.
+//! Declared bounds give working coordinates in which the box is [-2, 2] (one width for all columns where
+//! [`Scaling`](crate::design::Scaling) says so). What bounds cannot tell is where in the box the rows are and
+//! how wide their clusters: both are read off a small private sketch of all rows.
 //!
-//! 1. The mean of each column from the phase of one frequency along it, of a radius at which the column's own box has phases of -2 to 2.
-//! 2. For k clusters of width $\sigma$ whose centres spread by $\tau$, the energy at radius R is near
-//!    $$ \mathbb E\,|z|^2 = e^{-R^2\sigma^2}\Bigl(\tfrac1k + \bigl(1 - \tfrac1k\bigr) e^{-R^2\tau^2}\Bigr), $$
-//!    fitted to the noisy energies of 60 frequencies of twelve radii, less the known variance of the noise, by maximum likelihood over a grid, with weak priors that
-//!    decide when the budget is too small to see anything.
-//! 3. The transform is centred at the means and divided by $\sqrt{\sigma^2 + \tau^2}$ of the box's units; the scale is a multiple of $\sigma$.
+//! 1. The mean of each column from the phase of one frequency along it, of a radius at which the column's own
+//!    box has phases of -2 to 2.
+//! 2. For k clusters of width $\sigma$ whose centres spread by $\tau$, the energy at radius R is near $$
+//!    \mathbb E\,|z|^2 = e^{-R^2\sigma^2}\Bigl(\tfrac1k + \bigl(1 - \tfrac1k\bigr) e^{-R^2\tau^2}\Bigr), $$
+//!    fitted to the noisy energies of 60 frequencies of twelve radii, less the known variance of the noise,
+//!    by maximum likelihood over a grid, with weak priors that decide when the budget is too small to see
+//!    anything.
+//! 3. The transform is centred at the means and divided by $\sqrt{\sigma^2 + \tau^2}$ of the box's units; the
+//!    scale is a multiple of $\sigma$.
 //!
 //! Cost: one pass with 60 + d frequencies, then a thousand evaluations.
 
@@ -26,7 +30,8 @@ use crate::sketch::map::landmarks::Landmarks;
 use crate::sketch::map::{Feature, LawOrLandmarks};
 use crate::sketch::spec::{Bounds, SketchSpec, Source, Transform};
 
-/// Radii of the pilot's frequencies, in working coordinates: from the whole box to details of a hundredth of it.
+/// Radii of the pilot's frequencies, in working coordinates: from the whole box to details of a hundredth of
+/// it.
 const RADII: [f64; 12] = [0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 12.0, 18.0];
 /// Frequencies of each radius.
 const DIRECTIONS: usize = 5;
@@ -64,7 +69,8 @@ pub fn look_spec(columns: &[String], request: &Request) -> Result<SketchSpec> {
     Ok(spec)
 }
 
-/// The recipe for declared bounds, with the scale from a private sketch of [`look_spec`] or, without one, a common guess.
+/// The recipe for declared bounds, with the scale from a private sketch of [`look_spec`] or, without one, a
+/// common guess.
 pub(super) fn design(
     columns: &[String],
     params: &Settled,
@@ -171,7 +177,8 @@ fn transform(columns: &[String], params: &Settled, reasons: &mut Vec<Reason>) ->
     Ok((transform, bounds.clone()))
 }
 
-/// Radius of the frequency along each column, in working coordinates: 1 in units of a quarter of its own width.
+/// Radius of the frequency along each column, in working coordinates: 1 in units of a quarter of its own
+/// width.
 fn along(transform: &Transform, bounds: &Bounds) -> Vec<f64> {
     let sides = bounds.low.iter().zip(&bounds.high).zip(&transform.spread);
     sides.map(|((low, high), spread)| spread / (0.25 * (high - low))).collect()
@@ -235,8 +242,8 @@ fn unlikeliness(energies: &[f64], noise: f64, k: usize, (width, spread): (f64, f
     let prior = |value: f64, centre: f64| ((value / centre).ln() / PRIOR_SPREAD).powi(2);
     let each = RADII.iter().zip(energies).map(|(r, energy)| {
         let model = (-(r * width).powi(2)).exp() * (share + (1.0 - share) * (-(r * spread).powi(2)).exp());
-        // Energies of interfering clusters scatter like an exponential law, less so where all are in phase; noise adds its own scatter. The last term covers
-        // what the formula leaves out.
+        // Energies of interfering clusters scatter like an exponential law, less so where all are in phase;
+        // noise adds its own scatter. The last term covers what the formula leaves out.
         let scatter = model * (1.0 - model) + 2.0 * noise;
         let variance = scatter * scatter / DIRECTIONS as f64 + 1e-4;
         (energy - model).powi(2) / variance + variance.ln()

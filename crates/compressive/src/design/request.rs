@@ -9,7 +9,8 @@ use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::Bounds;
 
-/// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns minutes.
+/// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns
+/// minutes.
 pub(crate) const FULL_COLUMNS: usize = 16;
 
 /// What the sketch is meant for; it sets the size.
@@ -82,10 +83,11 @@ pub enum LawChoice {
     AdaptedRadius,
     /// See [`FrequencyLaw::Weighted`](crate::FrequencyLaw::Weighted).
     Weighted,
-    /// See [`FrequencyLaw::PilotMixture`](crate::FrequencyLaw::PilotMixture): its components come from the pilot.
+    /// See [`FrequencyLaw::PilotMixture`](crate::FrequencyLaw::PilotMixture): its components come from the
+    /// pilot.
     PilotMixture,
-    /// Folded Gaussian radii at several scales, from the pilot's spread down to its detail: what generative networks
-    /// are learned from.
+    /// Folded Gaussian radii at several scales, from the pilot's spread down to its detail: what generative
+    /// networks are learned from.
     MultiScale,
     /// Landmarks: see [`LandmarkRule::Rpcholesky`].
     Rpcholesky,
@@ -141,9 +143,9 @@ impl LawChoice {
 /// How columns are brought to working units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
-    /// `Common` for principal components; for k-means if the spreads are within a factor of 30 of each other, else
-    /// `Columns`. The SSE that k-means minimises is a sum over columns, so columns of one unit (pixels, coordinates)
-    /// must keep their proportions, and columns of different units must not drown each other.
+    /// `Common` for principal components; for k-means if the spreads are within a factor of 30 of each other,
+    /// else `Columns`. The SSE that k-means minimises is a sum over columns, so columns of one unit (pixels,
+    /// coordinates) must keep their proportions, and columns of different units must not drown each other.
     #[default]
     Auto,
     /// Each column is divided by its own spread.
@@ -245,11 +247,15 @@ setters! {
     structured: Option<bool>,
     /// With this data box.
     bounds: Option<Bounds>,
-    /// With this seed.
-    seed: u64,
 }
 
 impl Request {
+    /// With this seed.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Request {
+        Request { seed, ..self }
+    }
+
     /// A recipe for k clusters, or components, of a task.
     pub fn new(task: Task, k: usize) -> Request {
         Request { task, k: Some(k), ..Request::default() }

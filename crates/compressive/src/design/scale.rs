@@ -85,7 +85,8 @@ impl Default for MeanSigmaParams {
     }
 }
 
-/// The scale by a rule. `rows` is the pilot in working coordinates, row-major. Cost: a few sketches of 500 frequencies over at most 5000 rows.
+/// The scale by a rule. `rows` is the pilot in working coordinates, row-major. Cost: a few sketches of 500
+/// frequencies over at most 5000 rows.
 pub fn estimate(rule: Estimate, rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let sigma = match rule {
         Estimate::MeanSigma => mean_sigma(rows, dim, &MeanSigmaParams::default(), seed)?,
@@ -97,7 +98,8 @@ pub fn estimate(rule: Estimate, rows: &[f64], dim: usize, seed: u64) -> Result<f
 
 /// At most `n_max` rows, one drawn from each of as many equal runs of neighbours.
 ///
-/// Spread out, because a pilot often comes in the order of its file; drawn, because a fixed step could fall in with a period of the rows.
+/// Spread out, because a pilot often comes in the order of its file; drawn, because a fixed step could fall
+/// in with a period of the rows.
 pub(crate) fn spread_rows(rows: &[f64], dim: usize, n_max: usize, seed: u64) -> Vec<f64> {
     let n_rows = rows.len() / dim;
     let kept = n_rows.min(n_max);
@@ -131,7 +133,8 @@ pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64)
         return Err(Error::TooFewRows { what: "estimating the scale", rows: n_rows as u64, needed: 2 });
     }
     let rows = &spread_rows(rows, dim, params.rows, seed);
-    // Differs from [KBGP18]: starts at the data's own deviation instead of 1, so that the first frequencies are in range for any unit.
+    // Differs from [KBGP18]: starts at the data's own deviation instead of 1, so that the first frequencies
+    // are in range for any unit.
     let mut sigma = data_deviation(rows, dim).max(1e-6);
     for round in 0..params.rounds {
         let curve = small_sketch(rows, dim, sigma, params.size, seed.wrapping_add(1 + round as u64))?;
@@ -145,7 +148,8 @@ pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64)
     Ok(sigma)
 }
 
-/// $\arg\min_\sigma \sum_q (e_q - e^{-R_q^2\sigma^2/2})^2$ within a factor 30 of `start`: a grid in the logarithm, then golden section.
+/// $\arg\min_\sigma \sum_q (e_q - e^{-R_q^2\sigma^2/2})^2$ within a factor 30 of `start`: a grid in the
+/// logarithm, then golden section.
 pub(crate) fn fit_decay(peaks: &[(f64, f64)], start: f64) -> f64 {
     let misfit = |log_sigma: f64| -> f64 {
         let half_variance = 0.5 * (2.0 * log_sigma).exp();
@@ -168,7 +172,8 @@ fn data_deviation(rows: &[f64], dim: usize) -> f64 {
     ((0..dim).map(variance).sum::<f64>() / dim as f64).sqrt()
 }
 
-/// The scale, among 25 from a thirtieth of the data's deviation to it, whose histogram of $|z|$ (nine bins on [0, 1]) has the largest entropy.
+/// The scale, among 25 from a thirtieth of the data's deviation to it, whose histogram of $|z|$ (nine bins on
+/// [0, 1]) has the largest entropy.
 fn entropy_scale(rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let params = MeanSigmaParams::default();
     let rows = &spread_rows(rows, dim, params.rows, seed);
@@ -202,8 +207,8 @@ mod tests {
 
     #[test]
     fn mean_sigma_finds_the_clusters_width_and_not_the_clouds() {
-        // The set-up of [KBGP18] figure 2: d = 10, k = 5. The peak of 16 moduli stays below the envelope where clusters interfere, so the
-        // method errs towards larger widths.
+        // The set-up of [KBGP18] figure 2: d = 10, k = 5. The peak of 16 moduli stays below the envelope
+        // where clusters interfere, so the method errs towards larger widths.
         for width in [0.1, 1.0, 25.0] {
             let rows = clusters(5, 10, width, 3.0 * width, 5000);
             let sigma = estimate(Estimate::MeanSigma, &rows, 10, 1).unwrap();

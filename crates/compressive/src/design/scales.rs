@@ -1,7 +1,8 @@
 //! Frequencies at several scales, for models that must match a density from its outline to its detail.
 //!
-//! A mixture of folded Gaussian radii (\[Sch21\] section 6.2 takes one) of equal weights, at the scales $\sigma_i = \sigma_0 2^{-i}$: from $\sigma_0$, the pilot's root mean square
-//! distance from its centre along one column, down to the scale of its detail, estimated by the rule of the design or given.
+//! A mixture of folded Gaussian radii (\[Sch21\] section 6.2 takes one) of equal weights, at the scales
+//! $\sigma_i = \sigma_0 2^{-i}$: from $\sigma_0$, the pilot's root mean square distance from its centre along
+//! one column, down to the scale of its detail, estimated by the rule of the design or given.
 
 use crate::design::scale::{ScaleRule, estimate};
 use crate::error::Result;

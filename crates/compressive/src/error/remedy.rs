@@ -1,7 +1,8 @@
 //! What to do about an error, as data that each surface puts in its own words.
 //!
-//! The library knows parameters, not how they are given: the program writes `--size 2000`, Python `size=2000`, a
-//! collector's client `"size": 2000`. Each of them implements [`Vocabulary`]; [`Remedy::words`] makes the sentence.
+//! The library knows parameters, not how they are given: the program writes `--size 2000`, Python
+//! `size=2000`, a collector's client `"size": 2000`. Each of them implements [`Vocabulary`];
+//! [`Remedy::words`] makes the sentence.
 
 use crate::names::named;
 

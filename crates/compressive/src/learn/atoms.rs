@@ -22,9 +22,11 @@ use crate::sketch::operator::SketchOperator;
 pub struct SearchParams {
     /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
     pub decoder: Decoder,
-    /// Runs from other starting points, of which the best is kept, at least 1; the decoder's own number if none is given.
+    /// Runs from other starting points, of which the best is kept, at least 1; the decoder's own number if
+    /// none is given.
     pub restarts: Option<usize>,
-    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the user's units.
+    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the
+    /// user's units.
     pub start: Start,
     /// Seed of the starting points.
     pub seed: u64,
@@ -152,7 +154,8 @@ pub(super) fn model(operator: &SketchOperator, content: Content, k: usize, origi
     Model { format: MODEL_FORMAT, content, k, columns, origin: Some(origin) }
 }
 
-/// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is kept.
+/// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is
+/// kept.
 fn decode(
     operator: &SketchOperator,
     target: &Target,
@@ -206,7 +209,8 @@ fn automatic(target: &Target, k: usize, shape: Option<&Shape>, params: &SearchPa
         return Ok(decoded);
     }
     let decoded = auto(target, &settings)?;
-    // The search for mixtures, whose atoms have shapes of their own from the start, may find what was not found.
+    // The search for mixtures, whose atoms have shapes of their own from the start, may find what was not
+    // found.
     if !settings.mixture && decoded.misfit.is_lost() {
         let mixture = auto(target, &AutoParams { mixture: true, ..settings })?;
         if mixture.info.cost < decoded.info.cost {
@@ -244,7 +248,8 @@ fn published(
 /// Weight of a component, relative to 1/k, below which it is empty.
 const EMPTY: f64 = 1e-6;
 
-/// Replaces each empty atom by a half of the heaviest, moved apart at random within its width: users get the number of components they asked for.
+/// Replaces each empty atom by a half of the heaviest, moved apart at random within its width: users get the
+/// number of components they asked for.
 fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
     let (family, fit) = (&decoded.family, &mut decoded.fit);
     let (d, p, k) = (family.dim(), family.n_params(), fit.k());

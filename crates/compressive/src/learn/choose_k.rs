@@ -1,7 +1,7 @@
 //! How many components: the fewest that explain the sketch.
 //!
-//! The [misfit](Misfit) is near 1 once the model explains the sketch, and far above while a component is missing. From
-//! `low` upwards:
+//! The [misfit](Misfit) is near 1 once the model explains the sketch, and far above while a component is
+//! missing. From `low` upwards:
 //!
 //! 1. the first k that the sketch does not speak against is taken (two more are tried, for the table);
 //! 2. if none is, the data are no such mixture, and k is where the curve of $\ln$ misfit bends most.

@@ -1,13 +1,16 @@
 //! k-medians from a sketch: the centres of the density that the sketch describes.
 //!
-//! The means of k fitted Gaussians are its medians only if the clusters are symmetric. As for k-means, but always, a mixture stands for the rows:
+//! The means of k fitted Gaussians are its medians only if the clusters are symmetric. As for k-means, but
+//! always, a mixture stands for the rows:
 //!
-//! 1. a richer mixture of up to 2k atoms where the sketch can carry it and is described better by it, else the k atoms found;
+//! 1. a richer mixture of up to 2k atoms where the sketch can carry it and is described better by it, else
+//!    the k atoms found;
 //! 2. a synthetic sample of it, in the user's units;
-//! 3. k-medians of the sample (file `weiszfeld.rs`) from the decoded centres and from other starts; the lowest sum of distances is kept.
+//! 3. k-medians of the sample (file `weiszfeld.rs`) from the decoded centres and from other starts; the
+//!    lowest sum of distances is kept.
 //!
-//! The objective is that of \[GBKT17\] section 4: $\sum_i \min_l \lVert x_i - c_l\rVert$, with each column divided by its spread in the spec.
-//! Cost: one more decoding, and some runs on the sample.
+//! The objective is that of \[GBKT17\] section 4: $\sum_i \min_l \lVert x_i - c_l\rVert$, with each column
+//! divided by its spread in the spec. Cost: one more decoding, and some runs on the sample.
 
 use crate::density::Target;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! Learning tasks: from a sketch to a [`Model`] in the user's units.
 //!
-//! Each task is a function with its own parameters: [`kmeans()`], [`kmedians()`], [`mixture()`], [`stable()`],
-//! [`pca()`], [`classify`](classify::classify), [`generator`](generator::train). A [`Sketch`] has the usual ones as
-//! methods, and [`learn`] takes the task by name.
+//! Each task is a function with its own parameters: [`kmeans()`], [`kmedians()`], [`mixture()`],
+//! [`stable()`], [`pca()`], [`classify`](classify::classify), [`generator`](generator::train). A [`Sketch`]
+//! has the usual ones as methods, and [`learn`] takes the task by name.
 //!
 //! ```
 //! use compressive::{FrequencyLaw, SketchSpec};
@@ -72,7 +72,8 @@ impl Default for Components {
 pub const AUTO_MOST: usize = 20;
 
 impl Components {
-    /// From 1 to [`AUTO_MOST`], or to where a sketch of this spec could not carry more: three frequencies a parameter.
+    /// From 1 to [`AUTO_MOST`], or to where a sketch of this spec could not carry more: three frequencies a
+    /// parameter.
     pub fn auto(task: Task, spec: &SketchSpec) -> Components {
         let carried = spec.size / (3 * task.parameters(1, spec.dim()));
         Components::Between(1, carried.clamp(1, AUTO_MOST))
@@ -88,11 +89,13 @@ pub struct LearnParams {
     pub k: Components,
     /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
     pub decoder: Decoder,
-    /// Covariances of a mixture (for stable laws, `Iso` and `Diag` are their scales); k-means and k-medians do not ask.
+    /// Covariances of a mixture (for stable laws, `Iso` and `Diag` are their scales); k-means and k-medians
+    /// do not ask.
     pub covariance: CovarianceKind,
     /// Runs from other starting points, of which the best is kept; each decoder's default if none is given.
     pub restarts: Option<usize>,
-    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the user's units.
+    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the
+    /// user's units.
     pub start: Start,
     /// Seed of the starting points.
     pub seed: u64,
@@ -124,7 +127,8 @@ pub struct Learned {
     pub candidates: Vec<Candidate>,
 }
 
-/// Learns a model of the task that `params` name. A generative network is trained with the defaults of [`TrainParams`].
+/// Learns a model of the task that `params` name. A generative network is trained with the defaults of
+/// [`TrainParams`].
 pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
     let (k, covariance, search) = (params.k, params.covariance.clone(), params.search());
     match params.task {

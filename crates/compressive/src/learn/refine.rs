@@ -1,15 +1,18 @@
 //! The SSE-optimal correction of k-means centres.
 //!
-//! The means of k Gaussians fitted to a sketch are the k-means centres only if the clusters are such Gaussians. For other data a richer mixture describes the density better
-//! than k atoms can, and k-means of that density is what is wanted:
+//! The means of k Gaussians fitted to a sketch are the k-means centres only if the clusters are such
+//! Gaussians. For other data a richer mixture describes the density better than k atoms can, and k-means of
+//! that density is what is wanted:
 //!
 //! 1. decode about 2k atoms;
 //! 2. draw a synthetic sample from them, in the user's units;
-//! 3. run Lloyd's algorithm with k centres on the sample, from the decoded centres and from k-means++ starts, and keep the lowest SSE.
+//! 3. run Lloyd's algorithm with k centres on the sample, from the decoded centres and from k-means++ starts,
+//!    and keep the lowest SSE.
 //!
-//! It is left out where the fit explains the sketch, where the sketch cannot carry at least 1.5k atoms, and where more atoms do not describe it much better. The raw rows are never seen. Measured, m = 5kd, median relative SSE: digits (10 principal
-//! components) 1.067 to 1.032, Fashion-MNIST (20) 1.098 to 1.043.
-//! Cost: one more decoding, and some Lloyd runs on [`SAMPLE`] rows.
+//! It is left out where the fit explains the sketch, where the sketch cannot carry at least 1.5k atoms, and
+//! where more atoms do not describe it much better. The raw rows are never seen. Measured, m = 5kd, median
+//! relative SSE: digits (10 principal components) 1.067 to 1.032, Fashion-MNIST (20) 1.098 to 1.043. Cost:
+//! one more decoding, and some Lloyd runs on [`SAMPLE`] rows.
 
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
@@ -40,7 +43,8 @@ const ROUNDS: usize = 100;
 /// Centres with the share of the rows nearest to each.
 pub(super) type Shares = (Vec<Vec<f64>>, Vec<f64>);
 
-/// Steps 1 to 3: k centres in the user's units; none if the fit already explains the sketch or the sketch cannot carry more atoms.
+/// Steps 1 to 3: k centres in the user's units; none if the fit already explains the sketch or the sketch
+/// cannot carry more atoms.
 ///
 /// Distances are taken with each column divided by its spread in the spec.
 pub(super) fn refine(found: &Found<'_>) -> Result<Option<Shares>> {
@@ -55,7 +59,8 @@ pub(super) fn refine(found: &Found<'_>) -> Result<Option<Shares>> {
     centres_of_sample(found, &rich, |rows, start| lloyd(Points::equal(rows, target.dim()), start, ROUNDS))
 }
 
-/// Steps 2 and 3: k centres of a sample of a mixture by `run`, the best of runs from the given centres and from k-means++ starts; none if a centre got no rows.
+/// Steps 2 and 3: k centres of a sample of a mixture by `run`, the best of runs from the given centres and
+/// from k-means++ starts; none if a centre got no rows.
 pub(super) fn centres_of_sample(
     found: &Found<'_>,
     (family, fit): &(Gaussian, Fit),
@@ -94,7 +99,8 @@ pub(super) fn affordable(target: &Target, k: usize) -> usize {
     most.min(RICHER * k).min(target.rows as usize)
 }
 
-/// Step 1: the best of searches for more atoms and of the given atoms, the heaviest split in two; none if none describes the sketch much better than the fit, or if k is below 1.5 times its atoms.
+/// Step 1: the best of searches for more atoms and of the given atoms, the heaviest split in two; none if
+/// none describes the sketch much better than the fit, or if k is below 1.5 times its atoms.
 pub(super) fn richer(found: &Found<'_>, k: usize) -> Result<Option<(Gaussian, Fit)>> {
     let Found { target, decoded, params, .. } = found;
     if 2 * k < 3 * decoded.fit.k() {

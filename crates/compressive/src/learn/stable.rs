@@ -1,12 +1,14 @@
 //! Mixtures of alpha-stable laws from a sketch.
 //!
 //! 1. Decode k Gaussian atoms (`auto`); heavy tails only make them wide.
-//! 2. From each of several exponents, joint descent over weights, locations, scales and exponents of [`Stable`] atoms; the lowest cost is kept.
+//! 2. From each of several exponents, joint descent over weights, locations, scales and exponents of
+//!    [`Stable`] atoms; the lowest cost is kept.
 //! 3. Again from other Gaussian searches until the residual is the sampling noise, or all restarts are spent.
 //!
-//! The data box of heavy-tailed rows is set by their outliers, so atoms are looked for near the centre of the working coordinates, which is robust as their unit is, in boxes of the sizes [`REACHES`].
-//! Cost: some Gaussian decodings, and for each as many descents as there are exponents in [`STARTS`], O(k m d) an evaluation.
-//! Reference: \[KDL18\], which starts at one exponent and has no other search.
+//! The data box of heavy-tailed rows is set by their outliers, so atoms are looked for near the centre of the
+//! working coordinates, which is robust as their unit is, in boxes of the sizes [`REACHES`]. Cost: some
+//! Gaussian decodings, and for each as many descents as there are exponents in [`STARTS`], O(k m d) an
+//! evaluation. Reference: \[KDL18\], which starts at one exponent and has no other search.
 
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Stable};
@@ -27,7 +29,8 @@ const STARTS: [f64; 3] = [1.95, 1.5, 1.1];
 const REACHES: [f64; 3] = [4.0, 10.0, 30.0];
 /// Iterations of a descent.
 const DESCENT: usize = 3000;
-/// Runs of a Gaussian search: the second pair has shapes of its own from the start, which finds what shared widths miss.
+/// Runs of a Gaussian search: the second pair has shapes of its own from the start, which finds what shared
+/// widths miss.
 const SEARCHES: usize = 4;
 
 /// Parameters of [`stable`].
@@ -202,7 +205,8 @@ mod tests {
     use crate::model::Model;
     use crate::{FrequencyLaw, SketchSpec, Wave, Waves};
 
-    /// The moments of endless rows of three laws, and their parameters: weight, location, variances, exponent.
+    /// The moments of endless rows of three laws, and their parameters: weight, location, variances,
+    /// exponent.
     fn exact() -> (SketchOperator, Moments, [(f64, Vec<f64>); 3]) {
         let mut spec = SketchSpec::new(["x", "y"], FrequencyLaw::AdaptedRadius, 0.5, 240);
         spec.bounds = Some(crate::Bounds { low: vec![-4000.0; 2], high: vec![9000.0; 2] });

@@ -213,7 +213,8 @@ fn clusters_with_heavy_tails_are_found_in_the_range_of_their_outliers() {
     }
 }
 
-/// Statistical: at low frequencies residuals are below their unit; the mean square of 80 and more is between 0.4 and 1.35 but for one run in thousands. The seed is fixed.
+/// Statistical: at low frequencies residuals are below their unit; the mean square of 80 and more is between
+/// 0.4 and 1.35 but for one run in thousands. The seed is fixed.
 #[test]
 fn a_right_model_leaves_noise_at_every_frequency_and_a_wrong_one_more() {
     use crate::ask::explain::explain;

@@ -1,15 +1,23 @@
-//! k-means and mixtures of a Nystrom sketch: free atoms where they explain it, else its landmarks, weighted and clustered.
+//! k-means and mixtures of a Nystrom sketch: free atoms where they explain it, else its landmarks, weighted
+//! and clustered.
 //!
 //! 1. Weights on the landmarks and their weighted k-means (file `quadrature.rs`).
 //! 2. With fewer sums than about the parameters that is the answer: no fit of free atoms is determined.
-//! 3. Otherwise k atoms of one width descend from those centres. On Gaussian clusters they end at the cluster means, closer than any clustering of m landmarks comes.
-//! 4. They are the answer if they explain the sketch, and if their centres cost no more on the weighted landmarks than those may be off by chance, $1 + 2k/m$ times the least. On other
-//!    data atoms that fit the sketch as well as they can are far from the k-means centres, and those of step 1 are the answer.
+//! 3. Otherwise k atoms of one width descend from those centres. On Gaussian clusters they end at the cluster
+//!    means, closer than any clustering of m landmarks comes.
+//! 4. They are the answer if they explain the sketch, and if their centres cost no more on the weighted
+//!    landmarks than those may be off by chance, $1 + 2k/m$ times the least. On other data atoms that fit the
+//!    sketch as well as they can are far from the k-means centres, and those of step 1 are the answer.
 //!
-//! Mixtures go the same way, with expectation-maximisation on the weighted landmarks (file `quadrature_em.rs`) in step 1, least squares and the polish of `auto` in step 3, and the log-likelihood of the weighted landmarks in step 4.
+//! Mixtures go the same way, with expectation-maximisation on the weighted landmarks (file
+//! `quadrature_em.rs`) in step 1, least squares and the polish of `auto` in step 3, and the log-likelihood of
+//! the weighted landmarks in step 4.
 //!
-//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.02 from landmarks, 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.16 from landmarks; atoms with variances next to zero lose $10^6$.
-//! Cost: that of `quadrature.rs` and one descent, m^2 an evaluation. This project's own.
+//! Measured, median relative SSE at m = 2kd: Fashion-MNIST (20 principal components) 1.02 from landmarks,
+//! 1.23 from atoms; digits (10) 1.02 and 1.13; Gaussian clusters 1.01 and 1.00. Loss of log-likelihood a row
+//! against expectation-maximisation on all rows of the digits at m = 2 times the parameters: 0.16 from
+//! landmarks; atoms with variances next to zero lose $10^6$. Cost: that of `quadrature.rs` and one descent,
+//! m^2 an evaluation. This project's own.
 
 use super::refine::Shares;
 use crate::density::Target;
@@ -27,14 +35,17 @@ use crate::sketch::operator::SketchOperator;
 
 /// Sums per parameter below which free atoms are not determined.
 const SUMS_MIN: f64 = 1.2;
-/// How far the centres of atoms may be from the best ones of the weighted landmarks, in units of what m/k landmarks of equal weight would give; the weights are uneven.
+/// How far the centres of atoms may be from the best ones of the weighted landmarks, in units of what m/k
+/// landmarks of equal weight would give; the weights are uneven.
 const UNEVEN: f64 = 2.0;
-/// The same for the log-likelihood, in units of parameters over m; greedy landmarks, outliers first, lie up to 3 below.
+/// The same for the log-likelihood, in units of parameters over m; greedy landmarks, outliers first, lie up
+/// to 3 below.
 const UNEVEN_MIXTURE: f64 = 4.0;
 /// Iterations of the descent.
 const DESCENT: usize = 1000;
 
-/// Steps 1 to 3; none for any other sketch, where too few landmarks have a weight, and where noise that was added makes the weights uncertain.
+/// Steps 1 to 3; none for any other sketch, where too few landmarks have a weight, and where noise that was
+/// added makes the weights uncertain.
 pub(crate) fn decode(target: &Target, k: usize, seed: u64) -> Option<Decoded> {
     if target.is_noisy() && !is_small(target, k) {
         return None;
@@ -66,7 +77,8 @@ fn is_small(target: &Target, k: usize) -> bool {
     (target.size() as f64) < SUMS_MIN * parameters as f64
 }
 
-/// Step 4: the centres of the weighted landmarks in the user's units, with their shares; none if the atoms are the answer.
+/// Step 4: the centres of the weighted landmarks in the user's units, with their shares; none if the atoms
+/// are the answer.
 pub(crate) fn correct(
     operator: &SketchOperator,
     target: &Target,
@@ -93,7 +105,8 @@ fn locations(family: &Gaussian, fit: &Fit) -> Vec<f64> {
     atoms.flat_map(|atom| &atom[..family.dim()]).copied().collect()
 }
 
-/// Steps 1 to 4 for a mixture; none for any other sketch, where too few landmarks have a weight, and where most of the noise was added.
+/// Steps 1 to 4 for a mixture; none for any other sketch, where too few landmarks have a weight, and where
+/// most of the noise was added.
 pub(crate) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Option<Decoded>> {
     if target.is_noisy() {
         return Ok(None);
@@ -120,10 +133,12 @@ pub(crate) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Opt
     Ok(Some(Decoded { family, fit, info, misfit, chi_square: None }))
 }
 
-/// Centres are worse than others if their sum of squares on the weighted landmarks is larger by this factor, and mixtures if their log-likelihood is lower by its logarithm for each column.
+/// Centres are worse than others if their sum of squares on the weighted landmarks is larger by this factor,
+/// and mixtures if their log-likelihood is lower by its logarithm for each column.
 const WORSE: f64 = 1.02;
 
-/// Whether a model is worse than another under a sketch that neither explains, by the weighted landmarks; none for any other sketch, and if the other explains it.
+/// Whether a model is worse than another under a sketch that neither explains, by the weighted landmarks;
+/// none for any other sketch, and if the other explains it.
 pub(crate) fn is_worse(target: &Target, ours: &Laid, theirs: &Laid, their_misfit: Misfit) -> Option<bool> {
     if target.is_noisy() || their_misfit.explained() == Explained::Yes {
         return None;
@@ -154,7 +169,8 @@ mod tests {
     const K: usize = 5;
     const D: usize = 4;
 
-    /// Centres uniform in a box of side 12, and rows about them: exponential in each column if `skewed`, else normal, both of variance 1.
+    /// Centres uniform in a box of side 12, and rows about them: exponential in each column if `skewed`, else
+    /// normal, both of variance 1.
     fn table(skewed: bool, n: usize) -> (Vec<f64>, Vec<f64>) {
         let mut stream = Stream::new(2, Purpose::PilotMixture, 17);
         let centres: Vec<f64> = (0..K * D).map(|_| 12.0 * stream.uniform()).collect();
@@ -197,7 +213,8 @@ mod tests {
 
     #[test]
     fn centres_get_no_worse_with_more_landmarks_when_clusters_are_no_gaussians() {
-        // 1.0, 1.5, 2 and 4 sums for each of the k d numbers; medians of the experiment on digits are 1.08, 1.04, 1.02 and below 1.01.
+        // 1.0, 1.5, 2 and 4 sums for each of the k d numbers; medians of the experiment on digits are 1.08,
+        // 1.04, 1.02 and below 1.01.
         let found = [20, 30, 40, 80].map(|size| relative_sse(true, size));
         for (found, bar) in found.iter().zip([1.25, 1.16, 1.08, 1.02]) {
             assert!(*found < bar, "{found} {bar}");

@@ -2,13 +2,19 @@
 //!
 //! With priors $p_k$ and a row $x$ the class is
 //!
-//! - `correlation`: $\arg\max_k p_k \langle \Phi(x), z_k\rangle$, with the class means $z_k$ of the features (\[Sch21\] eq. 6.5);
-//! - `nearest`: $\arg\min_k \lVert \Phi(x) - z_k\rVert$, so $\arg\max_k \langle \Phi(x), z_k\rangle - \tfrac12 \lVert z_k\rVert^2$: the class whose mean embedding is
-//!   nearest. What all classes have in common cancels, so that neither wide kernels nor features of one sign blur it;
-//! - `centred`: $\arg\max_k \langle \Phi(x) - g, z_k - g\rangle / \lVert z_k - g\rVert$ with $g = \tfrac1K \sum_k z_k$: the class whose mean lies in the row's direction, seen from the middle of all;
+//! - `correlation`: $\arg\max_k p_k \langle \Phi(x), z_k\rangle$, with the class means $z_k$ of the features
+//!   (\[Sch21\] eq. 6.5);
+//! - `nearest`: $\arg\min_k \lVert \Phi(x) - z_k\rVert$, so
+//!   $\arg\max_k \langle \Phi(x), z_k\rangle - \tfrac12 \lVert z_k\rVert^2$: the class whose mean embedding
+//!   is nearest. What all classes have in common cancels, so that neither wide kernels nor features of one
+//!   sign blur it;
+//! - `centred`: $\arg\max_k \langle \Phi(x) - g, z_k - g\rangle / \lVert z_k - g\rVert$ with
+//!   $g = \tfrac1K \sum_k z_k$: the class whose mean lies in the row's direction, seen from the middle of
+//!   all;
 //! - `mixture`: $\arg\max_k p_k f_k(x)$, Bayes' rule with a Gaussian mixture $f_k$ for each class.
 //!
-//! The first of equals wins. A model holds all it needs: for the first three rules the spec that $\Phi$ is rebuilt from.
+//! The first of equals wins. A model holds all it needs: for the first three rules the spec that $\Phi$ is
+//! rebuilt from.
 //!
 //! Cost per row: m d for the features and K m for the products; for mixtures K k d^2.
 
@@ -215,13 +221,15 @@ impl ClassPredictor {
     /// The class of each row (rows of d, in the user's units), as an index into [`Classifier::classes`].
     ///
     /// # Errors
-    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite.
+    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is
+    /// not finite.
     pub fn classify(&self, rows: RowsRef<'_>) -> Result<Vec<u32>> {
         let scores = self.scores(rows)?;
         Ok(scores.chunks_exact(self.n_classes()).map(|row| largest(row.iter().copied())).collect())
     }
 
-    /// The score of each class for each row, n rows of K, of which the largest wins: for mixtures $\ln p_k + \ln f_k(x)$, else a number without a unit.
+    /// The score of each class for each row, n rows of K, of which the largest wins: for mixtures
+    /// $\ln p_k + \ln f_k(x)$, else a number without a unit.
     ///
     /// # Errors
     /// As [`classify`](ClassPredictor::classify).
@@ -276,7 +284,8 @@ impl ClassPredictor {
 /// Rows whose features are held at a time.
 const BLOCK: usize = 64;
 
-/// The features of rows in the user's units, one row after another. Waves of phases go through one matrix product.
+/// The features of rows in the user's units, one row after another. Waves of phases go through one matrix
+/// product.
 fn features(operator: &SketchOperator, rows: &[f64]) -> Vec<f64> {
     let (d, m, spec) = (operator.dim(), operator.spec().size, operator.spec());
     let working: Vec<f64> = rows.chunks_exact(d).flat_map(|row| spec.transform.apply(row)).collect();

@@ -1,25 +1,27 @@
 //! How well a model explains a sketch: one number, and one rule that says what it means.
 //!
-//! The misfit is the mean square residual of a sketch's entry relative to what a right model leaves there. Of a right
-//! model it is a mean of N squares near 1, with a standard deviation of about $\sqrt{2/N}$, so the sketch speaks against
-//! a model whose misfit is above
+//! The misfit is the mean square residual of a sketch's entry relative to what a right model leaves there. Of
+//! a right model it is a mean of N squares near 1, with a standard deviation of about $\sqrt{2/N}$, so the
+//! sketch speaks against a model whose misfit is above
 //!
 //! $$ 1 + \max\bigl(s,\; 4\sqrt{2/N}\bigr) $$
 //!
-//! with a slack s for what the estimate of "what a right model leaves" is off by itself: [`SLACK`], or [`SLACK_KERNEL`]
-//! for sketches of kernel values. Every "is it explained?" of this project is [`Misfit::explained`].
+//! with a slack s for what the estimate of "what a right model leaves" is off by itself: [`SLACK`], or
+//! [`SLACK_KERNEL`] for sketches of kernel values. Every "is it explained?" of this project is
+//! [`Misfit::explained`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::named;
 
-/// Least slack. Components that overlap, clusters that are almost Gaussian and centres moved to the lowest SSE leave
-/// up to this much more; fits with a component too few were seen to leave several times the noise.
+/// Least slack. Components that overlap, clusters that are almost Gaussian and centres moved to the lowest
+/// SSE leave up to this much more; fits with a component too few were seen to leave several times the noise.
 const SLACK: f64 = 0.5;
-/// The same for kernel values, of which the noise is known more roughly: right models were seen to have misfits up to
-/// 2.8 where the kernel is narrower than the clusters, wrong ones on real tables 7 and more.
+/// The same for kernel values, of which the noise is known more roughly: right models were seen to have
+/// misfits up to 2.8 where the kernel is narrower than the clusters, wrong ones on real tables 7 and more.
 const SLACK_KERNEL: f64 = 3.0;
-/// Standard deviations of the mean square that chance is given: beyond them it comes up once in ten thousand sketches.
+/// Standard deviations of the mean square that chance is given: beyond them it comes up once in ten thousand
+/// sketches.
 const DEVIATIONS: f64 = 4.0;
 /// Misfit above which clusters were not found, rather than badly described.
 const LOST: f64 = 100.0;
@@ -31,8 +33,8 @@ pub enum Explained {
     Yes,
     /// The rows have structure beyond the model.
     No,
-    /// The sketch speaks neither for nor against the model: it has no more entries than the model has parameters, or
-    /// most of its noise was added on purpose.
+    /// The sketch speaks neither for nor against the model: it has no more entries than the model has
+    /// parameters, or most of its noise was added on purpose.
     #[default]
     CannotTell,
 }

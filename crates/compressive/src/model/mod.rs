@@ -1,4 +1,5 @@
-//! What was learned, in the user's units, and how it is written: JSON with `task`, `k`, `columns` and the parameters.
+//! What was learned, in the user's units, and how it is written: JSON with `task`, `k`, `columns` and the
+//! parameters.
 //!
 //! ```
 //! use compressive::model::Model;
@@ -81,7 +82,8 @@ pub enum Content {
         noise_variance: f64,
         /// Sum of the variances of all columns.
         total_variance: f64,
-        /// What columns are divided by before they are projected, if they were scaled one by one; components and variances are then in these units.
+        /// What columns are divided by before they are projected, if they were scaled one by one; components
+        /// and variances are then in these units.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scale: Option<Vec<f64>>,
     },
@@ -92,7 +94,8 @@ pub enum Content {
         /// Share of the rows nearest to each, as the sketch tells it.
         weights: Vec<f64>,
     },
-    /// A mixture of k sub-Gaussian alpha-stable laws: characteristic functions $e^{i\omega^\top c - (\frac12 \sum_c s_c^2 \omega_c^2)^{\alpha/2}}$.
+    /// A mixture of k sub-Gaussian alpha-stable laws: characteristic functions
+    /// $e^{i\omega^\top c - (\frac12 \sum_c s_c^2 \omega_c^2)^{\alpha/2}}$.
     Stable {
         /// k weights, which sum to one.
         weights: Vec<f64>,

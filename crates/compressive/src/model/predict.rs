@@ -1,13 +1,15 @@
 //! Rows under a model: nearest centre or most likely component, probabilities, log-density.
 //!
 //! - k-means: the label of $x$ is $\arg\min_l \lVert x - c_l\rVert^2$, the first of equals.
-//! - Mixture: with $t_l = \ln \alpha_l + \ln N(x; \mu_l, \Sigma_l)$ the label is $\arg\max_l t_l$, the log-density $\ln\sum_l e^{t_l}$ and the
-//!   probability of component l $e^{t_l} / \sum_{l'} e^{t_{l'}}$; the largest term is taken out first, so that nothing overflows or vanishes.
+//! - Mixture: with $t_l = \ln \alpha_l + \ln N(x; \mu_l, \Sigma_l)$ the label is $\arg\max_l t_l$, the
+//!   log-density $\ln\sum_l e^{t_l}$ and the probability of component l $e^{t_l} / \sum_{l'} e^{t_{l'}}$; the
+//!   largest term is taken out first, so that nothing overflows or vanishes.
 //!
-//! Squares are taken of differences, so that columns far from zero lose no digits. Rows go through in blocks of [`LANES`], transposed: one loop body
-//! serves them all and compiles to vector instructions.
+//! Squares are taken of differences, so that columns far from zero lose no digits. Rows go through in blocks
+//! of [`LANES`], transposed: one loop body serves them all and compiles to vector instructions.
 //!
-//! Cost per row: 3 k d operations, k d^2 for full covariances, and k exponentials where densities or probabilities are wanted.
+//! Cost per row: 3 k d operations, k d^2 for full covariances, and k exponentials where densities or
+//! probabilities are wanted.
 
 use std::f64::consts::TAU;
 
@@ -63,8 +65,8 @@ impl Model {
         Ok(scores)
     }
 
-    /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector) instead, and stable laws have no density in closed form.
-    /// Cost: k d, or k d^3 for full covariances.
+    /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector)
+    /// instead, and stable laws have no density in closed form. Cost: k d, or k d^3 for full covariances.
     pub fn predictor(&self) -> Result<Predictor> {
         let locations = self.locations().concat();
         let refuse = |problem: &str| Error::Model { field: "task".into(), problem: problem.into() };
@@ -178,7 +180,8 @@ impl Predictor {
     /// Measures rows of d columns, in the user's units, and adds what is wanted to the end of `out`.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite.
+    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is
+    /// not finite.
     pub fn measure(&self, rows: RowsRef<'_>, wanted: Wanted, out: &mut Scores) -> Result<()> {
         match rows {
             RowsRef::F32(values) => self.measure_values(values, wanted, out),
@@ -290,7 +293,8 @@ fn largest(terms: &[Lanes]) -> ([u32; LANES], Lanes) {
     (index.map(|number| number as u32), best)
 }
 
-/// Replaces the terms by $e^{t - t_{\max}}$, which is 0 where all terms are minus infinity, and returns their sums.
+/// Replaces the terms by $e^{t - t_{\max}}$, which is 0 where all terms are minus infinity, and returns their
+/// sums.
 fn shares(terms: &mut [Lanes], largest: &Lanes) -> Lanes {
     let mut total = [0.0; LANES];
     let top = largest.map(|t| t.max(f64::MIN));

@@ -17,7 +17,8 @@ pub struct Projector {
 }
 
 impl Model {
-    /// The principal components prepared for many rows; other models have a [`Predictor`](crate::model::Predictor) instead.
+    /// The principal components prepared for many rows; other models have a
+    /// [`Predictor`](crate::model::Predictor) instead.
     pub fn projector(&self) -> Result<Projector> {
         let Content::Pca { mean, components, scale, .. } = &self.content else {
             return Err(Error::Model {
@@ -43,12 +44,14 @@ impl Projector {
     /// Adds the k coordinates of each row, in the user's units, to the end of `out`.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite.
+    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is
+    /// not finite.
     pub fn project(&self, rows: RowsRef<'_>, out: &mut Vec<f64>) -> Result<()> {
         self.for_each(rows, |_, coordinates| out.extend_from_slice(coordinates))
     }
 
-    /// Sums over the rows of $\lVert x - \mu \rVert^2$ and of the part of it that the components leave, in the model's units.
+    /// Sums over the rows of $\lVert x - \mu \rVert^2$ and of the part of it that the components leave, in
+    /// the model's units.
     ///
     /// # Errors
     /// As for [`project`](Projector::project).

@@ -39,7 +39,8 @@ fn gmm(covariances: &str) -> Model {
 fn the_log_density_is_the_textbook_one() {
     let model = gmm("[[[2, 1], [1, 2]], [[1, 0], [0, 1]]]");
     let scores = model.scores(&[2.0, 1.0]).unwrap();
-    // First component: determinant 3, inverse ((2, -1), (-1, 2)) / 3; at x - mu = (1, 2) the form is 2. Second: the form at (-2, -1) is 5.
+    // First component: determinant 3, inverse ((2, -1), (-1, 2)) / 3; at x - mu = (1, 2) the form is 2.
+    // Second: the form at (-2, -1) is 5.
     let tau = std::f64::consts::TAU;
     let (a, b) = (0.25 * (-1.0f64).exp() / (tau * 3.0f64.sqrt()), 0.75 * (-2.5f64).exp() / tau);
     assert!((scores.log_densities[0] - (a + b).ln()).abs() < 1e-14);

@@ -1,5 +1,6 @@
-//! Between working coordinates and the user's units: $u = W\,\mathrm{diag}(s)^{-1}(x - c)$, so $x = c + \mathrm{diag}(s)\,W^{-1} u$ and
-//! $\Sigma_x = B\,\Sigma_u B^\top$ with $B = \mathrm{diag}(s)\,W^{-1}$.
+//! Between working coordinates and the user's units: $u = W\,\mathrm{diag}(s)^{-1}(x - c)$, so
+//! $x = c + \mathrm{diag}(s)\,W^{-1} u$ and $\Sigma_x = B\,\Sigma_u B^\top$ with
+//! $B = \mathrm{diag}(s)\,W^{-1}$.
 
 use crate::error::{Error, Result};
 use crate::model::Covariances;
@@ -42,7 +43,8 @@ impl Working {
         self.centre.iter().zip(&self.back).map(|(c, row)| c + crate::num::linear::dot(row, u)).collect()
     }
 
-    /// Covariances (d x d each, row-major) in the user's units; they stay diagonal if `diagonal` and there is no whitening.
+    /// Covariances (d x d each, row-major) in the user's units; they stay diagonal if `diagonal` and there is
+    /// no whitening.
     pub fn covariances(&self, all: &[Vec<f64>], diagonal: bool) -> Covariances {
         let d = self.centre.len();
         if diagonal && self.diagonal {

@@ -20,7 +20,8 @@ pub(crate) fn transposed_multiply(a: &[f64], b: &[f64], columns: usize, out: &mu
     product(shape, 1.0, a, Layout::Transposed, b, Layout::Plain, 0.0, out);
 }
 
-/// $a^\top b$ in eight interleaved sums, which the compiler turns into vector operations without changing their order.
+/// $a^\top b$ in eight interleaved sums, which the compiler turns into vector operations without changing
+/// their order.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a_blocks, a_rest) = a.as_chunks::<8>();
     let (b_blocks, b_rest) = b.as_chunks::<8>();

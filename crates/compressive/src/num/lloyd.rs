@@ -1,4 +1,5 @@
-//! k-means of weighted rows in memory: the pilot of a design, weighted landmarks, the synthetic sample of a mixture.
+//! k-means of weighted rows in memory: the pilot of a design, weighted landmarks, the synthetic sample of a
+//! mixture.
 //!
 //! Rows and centres are flat, `dim` numbers each. Cost: n k d a round.
 
@@ -47,8 +48,8 @@ pub(crate) struct Run {
     pub cost: f64,
 }
 
-/// Lloyd's algorithm until a round gains less than 1e-5 of the SSE, at most `rounds`. A centre that loses its rows
-/// stays where it was.
+/// Lloyd's algorithm until a round gains less than 1e-5 of the SSE, at most `rounds`. A centre that loses its
+/// rows stays where it was.
 pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run {
     let dim = points.dim;
     let mut last = f64::INFINITY;
@@ -82,8 +83,8 @@ pub(crate) fn nearest(row: &[f64], centers: &[f64], dim: usize) -> (usize, f64) 
     all.fold((0, f64::INFINITY), |best, (l, s)| if s < best.1 { (l, s) } else { best })
 }
 
-/// k-means++ starts: k rows, each drawn with probability proportional to its weight times its squared distance to
-/// those before.
+/// k-means++ starts: k rows, each drawn with probability proportional to its weight times its squared
+/// distance to those before.
 pub(crate) fn plus_plus(points: Points, k: usize, stream: &mut Stream) -> Vec<f64> {
     let first = match points.weights {
         Some(weights) => roulette(weights, stream),

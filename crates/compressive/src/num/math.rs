@@ -1,9 +1,9 @@
 //! Elementary functions that give the same bits on every machine.
 //!
-//! `f64::ln` and `f64::exp` come from the platform's library and differ in the last bit between platforms. What a
-//! spec rebuilds (frequencies) must not, so the few functions it needs are written here with the IEEE operations
-//! only (+, -, *, /, square root), which every platform rounds alike. The accuracy is a few units in the last place; they are
-//! not meant to be fast.
+//! `f64::ln` and `f64::exp` come from the platform's library and differ in the last bit between platforms.
+//! What a spec rebuilds (frequencies) must not, so the few functions it needs are written here with the IEEE
+//! operations only (+, -, *, /, square root), which every platform rounds alike. The accuracy is a few units
+//! in the last place; they are not meant to be fast.
 
 const LN_2_HI: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LO: f64 = 1.908_214_929_270_587_7e-10;
@@ -48,8 +48,9 @@ pub(crate) fn exp(x: f64) -> f64 {
 
 /// The standard normal quantile: $\Phi^{-1}(p)$ for $0 < p < 1$.
 ///
-/// Central rational approximation and two tail approximations, algorithm AS 241 (Wichura 1988, routine PPND16; relative
-/// error about 1e-16). One uniform number gives one normal number, so a stream of draws can be read at any place.
+/// Central rational approximation and two tail approximations, algorithm AS 241 (Wichura 1988, routine
+/// PPND16; relative error about 1e-16). One uniform number gives one normal number, so a stream of draws can
+/// be read at any place.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -1,4 +1,5 @@
-//! Numbers: linear algebra, solvers, random streams, clusters of rows in memory. Nothing here knows of sketches.
+//! Numbers: linear algebra, solvers, random streams, clusters of rows in memory. Nothing here knows of
+//! sketches.
 
 pub(crate) mod linear;
 pub(crate) mod lloyd;

@@ -1,12 +1,15 @@
 //! A symmetric positive definite matrix in block columns, its Cholesky factor, and solves with it.
 //!
-//! $C = R^\top R$ with $R$ upper triangular. Block column i holds the rows from the top to the end of its diagonal block, row-major, so that the part above
-//! any block is one contiguous slice and every update is one matrix product:
+//! $C = R^\top R$ with $R$ upper triangular. Block column i holds the rows from the top to the end of its
+//! diagonal block, row-major, so that the part above any block is one contiguous slice and every update is
+//! one matrix product:
 //!
-//! 1. for block column j: take $R_{<j,j}^\top R_{<j,j}$ off the diagonal block, factor it, invert the small factor;
+//! 1. for block column j: take $R_{<j,j}^\top R_{<j,j}$ off the diagonal block, factor it, invert the small
+//!    factor;
 //! 2. for every later block column i: $R_{ji} = R_{jj}^{-\top}\,(C_{ji} - R_{<j,j}^\top R_{<j,i})$.
 //!
-//! Step 2 is split over threads by block columns. Cost: $n^3/6$ multiply-adds for the factor, $n^2 c / 2$ to whiten c columns; memory: $n^2/2$ numbers.
+//! Step 2 is split over threads by block columns. Cost: $n^3/6$ multiply-adds for the factor, $n^2 c / 2$ to
+//! whiten c columns; memory: $n^2/2$ numbers.
 
 use compressive_kernels::{Layout, product};
 
@@ -84,7 +87,8 @@ impl Packed {
         y
     }
 
-    /// The largest eigenvalue, to about a percent from below, by power iteration from a vector without symmetry.
+    /// The largest eigenvalue, to about a percent from below, by power iteration from a vector without
+    /// symmetry.
     pub(crate) fn largest_eigenvalue(&self) -> f64 {
         let mut x: Vec<f64> = (0..self.n).map(|i| 1.0 + ((i * i) % 17) as f64 / 34.0).collect();
         let mut value = 0.0;
@@ -157,7 +161,8 @@ impl Factor {
         self.upper.n
     }
 
-    /// The trace of $C^{-1}$, to a few percent when n is large: the mean of $\lVert R^{-\top} v \rVert^2$ over random signs v. Cost: 4 n^2 multiply-adds.
+    /// The trace of $C^{-1}$, to a few percent when n is large: the mean of $\lVert R^{-\top} v \rVert^2$
+    /// over random signs v. Cost: 4 n^2 multiply-adds.
     pub(crate) fn inverse_trace(&self) -> f64 {
         let mut stream = Stream::new(0, Purpose::Decode, 0);
         let probe = |_| {
@@ -211,7 +216,8 @@ impl Factor {
     }
 }
 
-/// Replaces a symmetric block by the upper factor, zero below the diagonal; false if a pivot is not a positive number.
+/// Replaces a symmetric block by the upper factor, zero below the diagonal; false if a pivot is not a
+/// positive number.
 fn factor_block(a: &mut [f64], n: usize) -> bool {
     for k in 0..n {
         let (done, later) = a.split_at_mut((k + 1) * n);

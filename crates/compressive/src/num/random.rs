@@ -1,8 +1,8 @@
 //! The frozen random generator of the format: Philox4x32-10, counter based.
 //!
-//! A number is a function of (seed, purpose, index, position) and of nothing else, so frequency `j` is the same whatever the sketch
-//! size, the platform, or the order of evaluation; a smaller sketch is a prefix of a larger one. The generator belongs to the format
-//! version of a spec.
+//! A number is a function of (seed, purpose, index, position) and of nothing else, so frequency `j` is the
+//! same whatever the sketch size, the platform, or the order of evaluation; a smaller sketch is a prefix of a
+//! larger one. The generator belongs to the format version of a spec.
 //!
 //! Reference: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn uniform_and_normal_have_the_right_moments() {
-        // 4e5 draws: the standard error of the mean is 0.0016, of the second moment 0.0022; five of them are allowed.
+        // 4e5 draws: the standard error of the mean is 0.0016, of the second moment 0.0022; five of them are
+        // allowed.
         let mut stream = Stream::new(7, Purpose::PilotMixture, 0);
         let n = 400_000;
         let draws: Vec<f64> = (0..n).map(|_| stream.normal()).collect();

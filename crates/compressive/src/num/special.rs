@@ -1,8 +1,10 @@
 //! Tails of the chi-square and the normal distribution, for p-values and for the calibration of noise.
 
-/// $P(\chi^2_h > x)$ for any positive number of degrees of freedom: the regularised incomplete gamma function $Q(h/2, x/2)$.
+/// $P(\chi^2_h > x)$ for any positive number of degrees of freedom: the regularised incomplete gamma function
+/// $Q(h/2, x/2)$.
 ///
-/// Series for $x < h + 2$, Lentz's continued fraction above (Press et al., Numerical Recipes, section 6.2). Relative error about 1e-12.
+/// Series for $x < h + 2$, Lentz's continued fraction above (Press et al., Numerical Recipes, section 6.2).
+/// Relative error about 1e-12.
 pub(crate) fn chi_square_tail(x: f64, degrees: f64) -> f64 {
     let (a, x) = (0.5 * degrees, 0.5 * x);
     if !(x > 0.0) {
@@ -49,7 +51,8 @@ fn ln_gamma(a: f64) -> f64 {
     shift + (a - 0.5) * a.ln() - a + 0.5 * std::f64::consts::TAU.ln() + series
 }
 
-/// Mills' ratio of the normal law, $R(t) = (1 - \Phi(t)) / \varphi(t) = \int_0^\infty e^{-tu - u^2/2} du$, for t >= -2.
+/// Mills' ratio of the normal law, $R(t) = (1 - \Phi(t)) / \varphi(t) = \int_0^\infty e^{-tu - u^2/2} du$,
+/// for t >= -2.
 ///
 /// It neither underflows nor overflows, so tails far beyond the range of f64 keep their digits:
 /// $\operatorname{erfcx}(x) = \sqrt{2/\pi}\, R(\sqrt 2 x)$. Below 1.5 the series

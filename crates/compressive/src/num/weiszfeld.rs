@@ -1,8 +1,10 @@
-//! k-medians of rows in memory: centres that minimise the sum of distances $\sum_i \min_l \lVert x_i - c_l\rVert$.
+//! k-medians of rows in memory: centres that minimise the sum of distances
+//! $\sum_i \min_l \lVert x_i - c_l\rVert$.
 //!
-//! Each round gives every row to its nearest centre and moves each centre by one step of Weiszfeld's algorithm, $c \leftarrow \sum_i x_i / d_i \,\big/ \sum_i 1 / d_i$ with
-//! $d_i = \lVert x_i - c\rVert$; neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on a row does not stick to it.
-//! Cost: n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
+//! Each round gives every row to its nearest centre and moves each centre by one step of Weiszfeld's
+//! algorithm, $c \leftarrow \sum_i x_i / d_i \,\big/ \sum_i 1 / d_i$ with $d_i = \lVert x_i - c\rVert$;
+//! neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on
+//! a row does not stick to it. Cost: n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
 
 use crate::num::lloyd::{Run, nearest};
 

@@ -1,19 +1,20 @@
 //! Random bits for noise, and uniform integers made from them exactly.
 //!
-//! The promise of a private release is only as good as its bits: use the operating system's generator. [`SeededEntropy`] is for tests.
-//! [`Bits`] spends the bytes of any [`Entropy`] one bit at a time and makes uniform integers by rejection, so a uniform source gives
-//! exactly uniform integers, without a division or a floating-point number.
+//! The promise of a private release is only as good as its bits: use the operating system's generator.
+//! [`SeededEntropy`] is for tests. [`Bits`] spends the bytes of any [`Entropy`] one bit at a time and makes
+//! uniform integers by rejection, so a uniform source gives exactly uniform integers, without a division or a
+//! floating-point number.
 //!
-//! Cost: `below(n)` takes fewer than $2 \lceil \log_2 n \rceil$ bits on average. It does not hide its running time: the number of bits
-//! spent depends on the draws, so do not time releases in front of an adversary.
+//! Cost: `below(n)` takes fewer than $2 \lceil \log_2 n \rceil$ bits on average. It does not hide its running
+//! time: the number of bits spent depends on the draws, so do not time releases in front of an adversary.
 
 use crate::num::random::{Purpose, Stream};
 use crate::{Error, Result};
 
 /// Tries after which a loop that ends with probability at least 0.3 at each try is given up.
 ///
-/// With uniform bits the limit is met with probability below $0.7^{4096} < e^{-1400}$; it turns a broken source (say one that only
-/// gives zeros) into an error instead of an endless loop.
+/// With uniform bits the limit is met with probability below $0.7^{4096} < e^{-1400}$; it turns a broken
+/// source (say one that only gives zeros) into an error instead of an endless loop.
 pub(crate) const MAX_TRIES: u32 = 4096;
 
 /// Bytes asked of the source at a time.
@@ -71,7 +72,8 @@ impl<'a> Bits<'a> {
 
     /// Uniform in 0..n, exactly: as many bits as `n - 1` has, drawn again until they are below `n`.
     ///
-    /// Refuses n = 0, and a source whose bits are rejected 4096 times (probability below $2^{-4096}$ if they are uniform).
+    /// Refuses n = 0, and a source whose bits are rejected 4096 times (probability below $2^{-4096}$ if they
+    /// are uniform).
     pub fn below(&mut self, n: u128) -> Result<u128> {
         let Some(last) = n.checked_sub(1) else {
             return Err(Error::Privacy {

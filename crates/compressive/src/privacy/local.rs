@@ -1,19 +1,28 @@
-//! Local differential privacy: a reading is answered for at random before it leaves its sensor, so that nobody has to be trusted with it.
+//! Local differential privacy: a reading is answered for at random before it leaves its sensor, so that
+//! nobody has to be trusted with it.
 //!
 //! The one-bit features of a reading are $\ell = 2m$ signs $b$. Its report
 //!
-//! 1. draws $r$ of the $\ell$ entries uniformly, whatever the reading is (the subsampling of \[CSH21\], which \[Sch21\] uses in Figure 5.2);
-//! 2. takes the $r$ signs there as one of $2^r$ words and tells it with probability $1 - L$, and each of the other words with probability $L / (2^r - 1)$.
+//! 1. draws $r$ of the $\ell$ entries uniformly, whatever the reading is (the subsampling of \[CSH21\], which
+//!    \[Sch21\] uses in Figure 5.2);
+//! 2. takes the $r$ signs there as one of $2^r$ words and tells it with probability $1 - L$, and each of the
+//!    other words with probability $L / (2^r - 1)$.
 //!
-//! **Promise.** The entries say nothing of the reading. Of the word, two readings can change a probability from $L / (2^r - 1)$ to $1 - L$ at most, hence $\epsilon$-differential privacy with
+//! **Promise.** The entries say nothing of the reading. Of the word, two readings can change a probability
+//! from $L / (2^r - 1)$ to $1 - L$ at most, hence $\epsilon$-differential privacy with
 //! $L = (2^r - 1) / (e^\epsilon + 2^r - 1)$; the program rounds $L$ up.
 //!
-//! **Gain.** A told word is right in a given entry if it is the true one, or one of the $2^{r-1} - 1$ others that agree there: the expected product of told and true sign is
-//! $g = (1 - L) - L / (2^r - 1) = 1 - L\, 2^r / (2^r - 1)$, so that $E[\text{report}_j] = \tfrac{r}{\ell} g\, b_j$. A report adds its signs times $W = \ell / (r g)$, on the grid, which makes the sums
-//! unbiased for those of the signs; they are integers, and add up exactly in any order.
+//! **Gain.** A told word is right in a given entry if it is the true one, or one of the $2^{r-1} - 1$ others
+//! that agree there: the expected product of told and true sign is
+//! $g = (1 - L) - L / (2^r - 1) = 1 - L\, 2^r / (2^r - 1)$, so that
+//! $E[\text{report}_j] = \tfrac{r}{\ell} g\, b_j$. A report adds its signs times $W = \ell / (r g)$, on the
+//! grid, which makes the sums unbiased for those of the signs; they are integers, and add up exactly in any
+//! order.
 //!
-//! **Noise.** A sum of $n$ reports has variance $n (W^2 r/\ell - z_j^2)$, that of $n$ exact readings $n (1 - z_j^2)$: the excess $n (\ell/(r g^2) - 1)$ is smallest where $r g^2$ is largest, which is how $r$ is chosen
-//! (r = 1 up to ε = 1.2, 4 at ε = 4). One word of the whole budget is better than $r$ bits that share it, whose gain is $\tanh(\epsilon / 2r)$: $r g^2$ is 2.37 instead of 1.16 at ε = 4.
+//! **Noise.** A sum of $n$ reports has variance $n (W^2 r/\ell - z_j^2)$, that of $n$ exact readings
+//! $n (1 - z_j^2)$: the excess $n (\ell/(r g^2) - 1)$ is smallest where $r g^2$ is largest, which is how $r$
+//! is chosen (r = 1 up to ε = 1.2, 4 at ε = 4). One word of the whole budget is better than $r$ bits that
+//! share it, whose gain is $\tanh(\epsilon / 2r)$: $r g^2$ is 2.37 instead of 1.16 at ε = 4.
 //!
 //! Cost: about $64 + r \log_2 \ell$ random bits a reading, $4r$ bytes of report.
 
@@ -74,7 +83,8 @@ impl LocalResponse {
     /// The answers for a number of entries of one's own choice.
     ///
     /// # Errors
-    /// As for [`LocalResponse::new`]; [`Error::Privacy`] for more entries than [`MAX_ENTRIES`] or than there are.
+    /// As for [`LocalResponse::new`]; [`Error::Privacy`] for more entries than [`MAX_ENTRIES`] or than there
+    /// are.
     pub fn with_entries(spec: &SketchSpec, epsilon: f64, entries: u32) -> Result<LocalResponse> {
         check_epsilon(epsilon)?;
         if spec.map.wave() != Some(&Wave::OneBit) {
@@ -142,10 +152,13 @@ impl LocalResponse {
         4 * self.entries as usize
     }
 
-    /// Reports of rows of [`packed`](crate::sketch::features::packed) bits, both blocks, as one batch: a head of 16 bytes (`CLR1`, r, ε), then for each reading r numbers of 32 bits, twice the entry plus its bit, in the order of the entries.
+    /// Reports of rows of [`packed`](crate::sketch::features::packed) bits, both blocks, as one batch: a head
+    /// of 16 bytes (`CLR1`, r, ε), then for each reading r numbers of 32 bits, twice the entry plus its bit,
+    /// in the order of the entries.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the bytes are not whole rows, [`Error::Privacy`] if the source of randomness fails.
+    /// [`Error::Shape`] if the bytes are not whole rows, [`Error::Privacy`] if the source of randomness
+    /// fails.
     pub fn reports(&self, packed: &[u8], entropy: &mut dyn Entropy) -> Result<Vec<u8>> {
         let width = packed_len(self.spec.sketch_len());
         if !packed.len().is_multiple_of(width) {
@@ -195,10 +208,12 @@ impl LocalResponse {
         Ok(())
     }
 
-    /// The sums of a batch of [`reports`](LocalResponse::reports), corrected for their gain, and what they promise.
+    /// The sums of a batch of [`reports`](LocalResponse::reports), corrected for their gain, and what they
+    /// promise.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are no batch of reports on this spec; [`Error::Privacy`] as for [`LocalResponse::new`].
+    /// [`Error::Corrupt`] for bytes that are no batch of reports on this spec; [`Error::Privacy`] as for
+    /// [`LocalResponse::new`].
     pub fn add_up(spec: &SketchSpec, bytes: &[u8]) -> Result<PrivateSketch> {
         let corrupt = |problem: String| Error::Corrupt { problem };
         let (head, reports) =

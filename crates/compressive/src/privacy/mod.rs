@@ -1,11 +1,13 @@
 //! Differentially private sketches: one release, any number of models.
 //!
-//! [`privatize`] adds noise to a sketch's integer sums and to its number of rows, such that no single row (or person, see [`PrivacyParams::rows_per_person`]) can be
-//! told from the result, whatever else is known: \[Sch21\] chapter 5, \[CSH21\]. Whatever is learned from a [`PrivateSketch`] costs nothing more.
+//! [`privatize`] adds noise to a sketch's integer sums and to its number of rows, such that no single row (or
+//! person, see [`PrivacyParams::rows_per_person`]) can be told from the result, whatever else is known:
+//! \[Sch21\] chapter 5, \[CSH21\]. Whatever is learned from a [`PrivateSketch`] costs nothing more.
 //!
 //! - [`sensitivity`]: how much one row can change the sums, for each feature;
 //! - [`release`]: from a budget to integer noise scales, and what is promised;
-//! - [`sampler`], [`calibrate`], [`entropy`]: exact discrete noise, how much of it, and where its randomness comes from;
+//! - [`sampler`], [`calibrate`], [`entropy`]: exact discrete noise, how much of it, and where its randomness
+//!   comes from;
 //! - [`local`]: readings that answer for themselves, for collectors that are not trusted;
 //! - [`plan`]: what a budget will be good for, before it is spent.
 //!

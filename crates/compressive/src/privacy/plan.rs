@@ -1,12 +1,15 @@
 //! What a budget will be good for, before it is spent and without data.
 //!
-//! The noise-to-signal ratio of a private sketch (\[Sch21\] section 5.2.3; \[CSH21\]), with c the mean of $|z_j|^2$, is
+//! The noise-to-signal ratio of a private sketch (\[Sch21\] section 5.2.3; \[CSH21\]), with c the mean of
+//! $|z_j|^2$, is
 //!
 //! $$ \mathrm{NSR} = \frac{1 - c}{c\,n} + \frac{L\,\mathrm{var}(\nu)}{n^2 m c\,g^2} + \frac{\mathrm{var}(\zeta)}{n^2} $$
 //!
-//! for n rows, m frequencies, L entries and a feature of gain g: sampling, noise on the sums, noise on the number of rows. Learning succeeds when $m \ge 2p$ and
-//! $\mathrm{NSR} \le m / (1000\,p)$ for p parameters; ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with $\delta$ as m: smaller
-//! sketches are better for small budgets, which is why the size is chosen here and not by the defaults of a recipe.
+//! for n rows, m frequencies, L entries and a feature of gain g: sampling, noise on the sums, noise on the
+//! number of rows. Learning succeeds when $m \ge 2p$ and $\mathrm{NSR} \le m / (1000\,p)$ for p parameters;
+//! ten times more noise still gives rough results. Under pure $\epsilon$ the ratio grows as $m^2$, with
+//! $\delta$ as m: smaller sketches are better for small budgets, which is why the size is chosen here and not
+//! by the defaults of a recipe.
 
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
@@ -48,7 +51,8 @@ pub struct Forecast {
 /// Sketch sizes looked at, per parameter.
 pub const SIZES: [usize; 5] = [2, 3, 5, 7, 10];
 
-/// Forecasts for all [`SIZES`], and the index of the size to take: the largest with a ratio below a tenth of its limit, else the one closest to success.
+/// Forecasts for all [`SIZES`], and the index of the size to take: the largest with a ratio below a tenth of
+/// its limit, else the one closest to success.
 pub fn plan(
     rows: f64,
     parameters: usize,

@@ -1,4 +1,5 @@
-//! A private sketch: noisy sums, a noisy number of rows, and what was promised for each of the tables behind it.
+//! A private sketch: noisy sums, a noisy number of rows, and what was promised for each of the tables behind
+//! it.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::privacy::sensitivity::Neighbours;
 use crate::sketch::spec::SketchSpec;
 use crate::sketch::{Moments, Sketch};
 
-/// A sketch that may be published. It merges with those of other holders, and is neither subtracted from nor noised again.
+/// A sketch that may be published. It merges with those of other holders, and is neither subtracted from nor
+/// noised again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrivateSketch {
     spec: Arc<SketchSpec>,
@@ -30,7 +32,8 @@ pub enum AnySketch {
     Private(PrivateSketch),
 }
 
-/// Releases a sketch with noise from `entropy`, which must be the operating system's generator for the promise to hold.
+/// Releases a sketch with noise from `entropy`, which must be the operating system's generator for the
+/// promise to hold.
 ///
 /// Cost: a few hundred random bits an entry.
 pub fn privatize(
@@ -49,8 +52,8 @@ pub fn privatize(
     privatize_as(sketch, &Release::plan(sketch.spec(), params)?, entropy)
 }
 
-/// Adds the noise of a release that was worked out before: many releases of small sketches, as audits make them. That the noise fits the promise is
-/// [`Release::plan`]'s doing and is not looked at here.
+/// Adds the noise of a release that was worked out before: many releases of small sketches, as audits make
+/// them. That the noise fits the promise is [`Release::plan`]'s doing and is not looked at here.
 pub fn privatize_as(sketch: &Sketch, release: &Release, entropy: &mut dyn Entropy) -> Result<PrivateSketch> {
     let mut bits = Bits::new(entropy);
     let mut sums = Vec::with_capacity(sketch.sums().len());
@@ -116,7 +119,9 @@ impl PrivateSketch {
         self.releases.iter().map(Release::rows_variance).sum::<f64>().sqrt()
     }
 
-    /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the noise add up, and every holder's promise stays as it was. Readings that answered for themselves in the same way are one entry.
+    /// Adds the release of another holder's rows, which must not be rows of this one: the variances of the
+    /// noise add up, and every holder's promise stays as it was. Readings that answered for themselves in the
+    /// same way are one entry.
     pub fn merge(&mut self, other: &PrivateSketch) -> Result<()> {
         if self.fingerprint != other.fingerprint {
             return Err(Error::incompatible(&self.spec, &other.spec));

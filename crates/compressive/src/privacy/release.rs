@@ -1,10 +1,13 @@
 //! What a private release promises, and the noise that keeps the promise.
 //!
-//! A release of a sketch is $(\text{sums} + \nu, n + \zeta)$ (\[Sch21\] section 5.2.1), all integers. With $\epsilon = \epsilon_1 + \epsilon_2$ and the sensitivities of [`Sensitivity`]:
+//! A release of a sketch is $(\text{sums} + \nu, n + \zeta)$ (\[Sch21\] section 5.2.1), all integers. With
+//! $\epsilon = \epsilon_1 + \epsilon_2$ and the sensitivities of [`Sensitivity`]:
 //!
 //! - pure $\epsilon$: $\nu$ discrete Laplace of scale $\Delta_1 / \epsilon_1$, rounded up to an integer;
-//! - $(\epsilon, \delta)$: $\nu$ discrete Gaussian with the smallest integer $\sigma$ that [`calibrate`](super::calibrate) proves sufficient;
-//! - add-remove neighbours: $\zeta$ discrete Laplace of scale $1 / \epsilon_2$; replace neighbours: $\zeta = 0$ and $\epsilon_1 = \epsilon$, since the number of rows is public.
+//! - $(\epsilon, \delta)$: $\nu$ discrete Gaussian with the smallest integer $\sigma$ that
+//!   [`calibrate`](super::calibrate) proves sufficient;
+//! - add-remove neighbours: $\zeta$ discrete Laplace of scale $1 / \epsilon_2$; replace neighbours:
+//!   $\zeta = 0$ and $\epsilon_1 = \epsilon$, since the number of rows is public.
 //!
 //! What the spec itself tells about the rows is part of the promise: see [`SpecOrigin`].
 
@@ -27,7 +30,8 @@ pub struct PrivacyParams {
     pub delta: f64,
     /// Which tables count as neighbours.
     pub neighbours: Neighbours,
-    /// Share of $\epsilon$ spent on the sums; the rest is spent on the number of rows. None for the share of the least noise.
+    /// Share of $\epsilon$ spent on the sums; the rest is spent on the number of rows. None for the share of
+    /// the least noise.
     pub split: Option<f64>,
     /// Rows that one person may have in the table.
     pub rows_per_person: u32,
@@ -141,7 +145,8 @@ pub struct Release {
     pub spec: SpecOrigin,
 }
 
-/// Mean of $|z_j|^2$ that noise is compared to: 0.35 for adapted-radius frequencies on Gaussian mixtures (\[CSH21\]).
+/// Mean of $|z_j|^2$ that noise is compared to: 0.35 for adapted-radius frequencies on Gaussian mixtures
+/// (\[CSH21\]).
 pub(crate) const SIGNAL: f64 = 0.35;
 
 /// Slack that covers the rounding of the few floating-point operations between a budget and an integer scale.
@@ -205,7 +210,8 @@ impl Release {
         })
     }
 
-    /// Takes in a release of the same kind of answers by other readings; false if it is of another kind, and then stays apart.
+    /// Takes in a release of the same kind of answers by other readings; false if it is of another kind, and
+    /// then stays apart.
     pub(crate) fn join(&mut self, other: &Release) -> bool {
         let Mechanism::LocalResponse { reports: more, .. } = other.mechanism else { return false };
         let mut joined = self.clone();
@@ -280,7 +286,8 @@ fn origin(spec: &SketchSpec, params: &PrivacyParams) -> Result<SpecOrigin> {
     }
 }
 
-/// The share of $\epsilon$ for the sums that minimises the noise-to-signal ratio $A/\epsilon_1^2 + B/\epsilon_2^2$: $\epsilon_1/\epsilon_2 = (A/B)^{1/3}$.
+/// The share of $\epsilon$ for the sums that minimises the noise-to-signal ratio
+/// $A/\epsilon_1^2 + B/\epsilon_2^2$: $\epsilon_1/\epsilon_2 = (A/B)^{1/3}$.
 fn best_share(spec: &SketchSpec, sensitivity: &Sensitivity, epsilon: f64, params: &PrivacyParams) -> f64 {
     const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
     let gain = spec.map.wave().map_or(1.0, |wave| wave.surrogate().gain);

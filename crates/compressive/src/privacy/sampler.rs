@@ -4,25 +4,29 @@
 //! - [`discrete_gaussian`]: $P(x) \propto e^{-x^2/(2\sigma^2)}$ on the integers, for integer $\sigma$;
 //! - [`bernoulli_exp`]: true with probability $e^{-\gamma}$, for any rational $\gamma \ge 0$.
 //!
-//! If the bits are uniform, the probabilities are these and not approximations of them, up to two events that are cut off so that every
-//! loop and every integer is bounded: a loop that rejects 4096 times in a row (an error: the source is broken), and a value beyond
-//! i64 (drawn again). Each has probability below $e^{-1000}$ per draw, so the law of a draw is within that total variation of the
-//! stated one.
+//! If the bits are uniform, the probabilities are these and not approximations of them, up to two events that
+//! are cut off so that every loop and every integer is bounded: a loop that rejects 4096 times in a row (an
+//! error: the source is broken), and a value beyond i64 (drawn again). Each has probability below $e^{-1000}$
+//! per draw, so the law of a draw is within that total variation of the stated one.
 //!
-//! **No overflow.** Scale $t \le 2^{53}$, numerator and denominator below $2^{64}$: a Laplace draw computes $u + v \cdot numerator$ with
-//! $u < 2^{64}$ and $v \le 2^{12}$, below $2^{77}$. Standard deviation $\sigma \le 2^{50}$: a Gaussian draw computes
-//! $(|y| - \sigma)^2 < 2^{126}$ and $2 \sigma^2 \le 2^{101}$. All of it is in u128.
+//! **No overflow.** Scale $t \le 2^{53}$, numerator and denominator below $2^{64}$: a Laplace draw computes
+//! $u + v \cdot numerator$ with $u < 2^{64}$ and $v \le 2^{12}$, below $2^{77}$. Standard deviation
+//! $\sigma \le 2^{50}$: a Gaussian draw computes $(|y| - \sigma)^2 < 2^{126}$ and $2 \sigma^2 \le 2^{101}$.
+//! All of it is in u128.
 //!
-//! Cost per draw: about six to ten uniform integers, each of at most as many bits as the scale. Running time depends on the value drawn.
+//! Cost per draw: about six to ten uniform integers, each of at most as many bits as the scale. Running time
+//! depends on the value drawn.
 //!
-//! Reference: \[CKS20\] Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, algorithms 1 to 3.
+//! Reference: \[CKS20\] Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS
+//! 2020, algorithms 1 to 3.
 
 use serde::{Deserialize, Serialize};
 
 use super::entropy::{Bits, MAX_TRIES, broken_source};
 use crate::{Error, Result};
 
-/// Largest scale $t$ of discrete Laplace noise: $2^{53}$, so that a draw leaves i64 with probability $e^{-1024}$ only.
+/// Largest scale $t$ of discrete Laplace noise: $2^{53}$, so that a draw leaves i64 with probability
+/// $e^{-1024}$ only.
 pub const MAX_SCALE: u64 = 1 << 53;
 
 /// Largest standard deviation of discrete Gaussian noise: $2^{50}$.
@@ -38,14 +42,17 @@ pub struct Ratio {
     pub denominator: u64,
 }
 
-/// True with probability $e^{-\gamma}$ exactly, $\gamma$ = `numerator / denominator` >= 0; \[CKS20\], algorithm 1.
+/// True with probability $e^{-\gamma}$ exactly, $\gamma$ = `numerator / denominator` >= 0; \[CKS20\],
+/// algorithm 1.
 ///
-/// Refuses a denominator of 0. Cost: fewer than three uniform integers on average for $\gamma \le 1$, fewer than six for any.
+/// Refuses a denominator of 0. Cost: fewer than three uniform integers on average for $\gamma \le 1$, fewer
+/// than six for any.
 pub fn bernoulli_exp(bits: &mut Bits<'_>, numerator: u128, denominator: u128) -> Result<bool> {
     if denominator == 0 {
         return Err(refuse("gamma", "its denominator is 0; give a positive one".into()));
     }
-    // Lines 8 to 12: e^-gamma is a product of floor(gamma) factors e^-1 and one of e^-(the rest); the first failure decides.
+    // Lines 8 to 12: e^-gamma is a product of floor(gamma) factors e^-1 and one of e^-(the rest); the first
+    // failure decides.
     let (whole, rest) = (numerator / denominator, numerator % denominator);
     for tries in 0..whole {
         if tries == u128::from(MAX_TRIES) {
@@ -58,12 +65,13 @@ pub fn bernoulli_exp(bits: &mut Bits<'_>, numerator: u128, denominator: u128) ->
     bernoulli_exp_fraction(bits, rest, denominator)
 }
 
-/// Lines 2 to 7 of algorithm 1, for $\gamma \in [0, 1]$: count successes of Bernoulli($\gamma/K$), K = 1, 2, ...; the first failure
-/// comes at an odd K with probability $1 - \gamma + \gamma^2/2! - \dots = e^{-\gamma}$.
+/// Lines 2 to 7 of algorithm 1, for $\gamma \in [0, 1]$: count successes of Bernoulli($\gamma/K$), K = 1, 2,
+/// ...; the first failure comes at an odd K with probability
+/// $1 - \gamma + \gamma^2/2! - \dots = e^{-\gamma}$.
 fn bernoulli_exp_fraction(bits: &mut Bits<'_>, numerator: u128, denominator: u128) -> Result<bool> {
     for k in 1..=MAX_TRIES {
-        // Differs from [CKS20]: Bernoulli(gamma / K) as two independent draws, 1 / K and gamma, so that K times the denominator,
-        // which could overflow, is never computed, and most failures cost few bits.
+        // Differs from [CKS20]: Bernoulli(gamma / K) as two independent draws, 1 / K and gamma, so that K
+        // times the denominator, which could overflow, is never computed, and most failures cost few bits.
         let success = bits.below(u128::from(k))? == 0 && bits.below(denominator)? < numerator;
         if !success {
             return Ok(k % 2 == 1);
@@ -114,8 +122,8 @@ fn whole_parts(bits: &mut Bits<'_>) -> Result<u128> {
 
 /// An integer with $P(x) \propto e^{-x^2/(2\sigma^2)}$; \[CKS20\], algorithm 3.
 ///
-/// Its variance is at most $\sigma^2$, and less than one part in $10^{30}$ below it for $\sigma \ge 2$. Refuses $\sigma = 0$ and
-/// $\sigma$ above [`MAX_SIGMA`]. Three of four proposals are accepted.
+/// Its variance is at most $\sigma^2$, and less than one part in $10^{30}$ below it for $\sigma \ge 2$.
+/// Refuses $\sigma = 0$ and $\sigma$ above [`MAX_SIGMA`]. Three of four proposals are accepted.
 pub fn discrete_gaussian(bits: &mut Bits<'_>, sigma: u64) -> Result<i64> {
     if sigma == 0 || sigma > MAX_SIGMA {
         return Err(refuse(
@@ -123,8 +131,8 @@ pub fn discrete_gaussian(bits: &mut Bits<'_>, sigma: u64) -> Result<i64> {
             format!("the noise needs a standard deviation from 1 to 2^50, not {sigma}"),
         ));
     }
-    // Differs from [CKS20]: the proposal has scale sigma, not floor(sigma) + 1. Any scale gives the same law; with this one the
-    // acceptance probability e^-((|y| - sigma^2/t)^2 / (2 sigma^2)) needs no fraction.
+    // Differs from [CKS20]: the proposal has scale sigma, not floor(sigma) + 1. Any scale gives the same law;
+    // with this one the acceptance probability e^-((|y| - sigma^2/t)^2 / (2 sigma^2)) needs no fraction.
     let scale = Ratio { numerator: sigma, denominator: 1 };
     let sigma = u128::from(sigma);
     for _ in 0..MAX_TRIES {

@@ -1,6 +1,7 @@
 //! How much one row can change the integer sums of a sketch.
 //!
-//! With a and b the entries of one row at one frequency, in units of $2^{-24}$ and as rounded by the kernel, and m frequencies:
+//! With a and b the entries of one row at one frequency, in units of $2^{-24}$ and as rounded by the kernel,
+//! and m frequencies:
 //!
 //! | feature | add or remove, L1 | L2 | replace, L1 | L2 |
 //! |---|---|---|---|---|
@@ -13,11 +14,14 @@
 //!
 //! | `quadratic` | see [`Sensitivity::of_operator`] | | | |
 //!
-//! times $2^{24}$ (for tables $g(t) = f(t - \pi/2)$), plus at most $2^{-24}$ of it for the kernel's rounding: the maxima over a phase were taken over every phase the kernel can meet
-//! ([`Wave::reach`](compressive_kernels::Wave::reach)), so the bounds hold for the sums as they are, not for an idealised cosine. They are attained, or approached as closely as one likes, when the
-//! frequencies are linearly independent over the rationals (\[CSH21\]), or when all landmarks are near to each other; only the L2 bound of replacing a `sawtooth` row is 5% above the truth, $\sqrt{4.5 m}$.
-//! Weights of the law `weighted` enter when a sketch is decoded, not when it is made, and change nothing here. No feature needs rows clipped to the box: all are
-//! bounded everywhere.
+//! times $2^{24}$ (for tables $g(t) = f(t - \pi/2)$), plus at most $2^{-24}$ of it for the kernel's rounding:
+//! the maxima over a phase were taken over every phase the kernel can meet
+//! ([`Wave::reach`](compressive_kernels::Wave::reach)), so the bounds hold for the sums as they are, not for
+//! an idealised cosine. They are attained, or approached as closely as one likes, when the frequencies are
+//! linearly independent over the rationals (\[CSH21\]), or when all landmarks are near to each other; only
+//! the L2 bound of replacing a `sawtooth` row is 5% above the truth, $\sqrt{4.5 m}$. Weights of the law
+//! `weighted` enter when a sketch is decoded, not when it is made, and change nothing here. No feature needs
+//! rows clipped to the box: all are bounded everywhere.
 
 use compressive_kernels::Wave as Kernel;
 
@@ -64,8 +68,9 @@ impl Sensitivity {
         }
     }
 
-    /// The sensitivity of an operator's sums: that of [`Sensitivity::new`] for the periodic features, and for the quadratic one a bound from its directions and the data box,
-    /// which is several times smaller. Cost of the latter: $m d^2 + 16 d^3$, or $m d^2$ beyond 1000 columns.
+    /// The sensitivity of an operator's sums: that of [`Sensitivity::new`] for the periodic features, and for
+    /// the quadratic one a bound from its directions and the data box, which is several times smaller. Cost
+    /// of the latter: $m d^2 + 16 d^3$, or $m d^2$ beyond 1000 columns.
     pub fn of_operator(operator: &SketchOperator, neighbours: Neighbours) -> Sensitivity {
         let spec = operator.spec();
         let general = Sensitivity::new(&spec.map.feature(), spec.size, neighbours);
@@ -76,7 +81,8 @@ impl Sensitivity {
         Sensitivity { l1: own.l1.min(general.l1), l2_squared: own.l2_squared.min(general.l2_squared) }
     }
 
-    /// The sensitivity of the sums of m frequencies, or of quadratic features whatever their directions. Cost: none, or O(L) for a table of L values.
+    /// The sensitivity of the sums of m frequencies, or of quadratic features whatever their directions.
+    /// Cost: none, or O(L) for a table of L values.
     pub fn new(feature: &Feature, size: usize, neighbours: Neighbours) -> Sensitivity {
         let (l1, l2_squared) = match feature {
             Feature::Wave(wave) => match (wave, wave.kernel()) {
@@ -99,15 +105,16 @@ impl Sensitivity {
         Sensitivity { l1: rows * self.l1, l2_squared: rows * rows * self.l2_squared }
     }
 
-    /// The sensitivity when each row contributes only `kept` of its m frequencies, drawn at random and scaled up by m / `kept`: L1 stays, L2 grows by
-    /// $\sqrt{m / \text{kept}}$, both rounded up.
+    /// The sensitivity when each row contributes only `kept` of its m frequencies, drawn at random and scaled
+    /// up by m / `kept`: L1 stays, L2 grows by $\sqrt{m / \text{kept}}$, both rounded up.
     pub fn subsampled(self, kept: usize, size: usize) -> Sensitivity {
         let (kept, size) = (kept.clamp(1, size.max(1)) as u128, size as u128);
         Sensitivity { l1: self.l1, l2_squared: (self.l2_squared * size).div_ceil(kept) }
     }
 }
 
-/// The largest $|a| + |b|$ and $a^2 + b^2$ of one frequency's change; two rows differ by at most twice what one has.
+/// The largest $|a| + |b|$ and $a^2 + b^2$ of one frequency's change; two rows differ by at most twice what
+/// one has.
 fn kernel_reach(wave: Kernel, neighbours: Neighbours) -> (u64, u64) {
     let (l1, l2_squared) = wave.reach();
     match neighbours {
@@ -116,7 +123,8 @@ fn kernel_reach(wave: Kernel, neighbours: Neighbours) -> (u64, u64) {
     }
 }
 
-/// As [`kernel_reach`], for the quadratic feature whatever its directions: squares lie in $[0, 1]$, values in $[-1, 1]$. [`Sensitivity::of_operator`] knows better.
+/// As [`kernel_reach`], for the quadratic feature whatever its directions: squares lie in $[0, 1]$, values in
+/// $[-1, 1]$. [`Sensitivity::of_operator`] knows better.
 fn quadratic_reach(neighbours: Neighbours) -> (u64, u64) {
     match neighbours {
         Neighbours::AddRemove => Kernel::Quadratic.reach(),
@@ -124,9 +132,10 @@ fn quadratic_reach(neighbours: Neighbours) -> (u64, u64) {
     }
 }
 
-/// As [`kernel_reach`], for a table. Between neighbouring breakpoints of $f(t)$ and $g(t) = f(t - \pi/2)$ both are linear, so $|f| + |g|$ and $f^2 + g^2$ are convex and
-/// largest at a breakpoint, and so are the extremes of $f + g$ and $f - g$, whose ranges are the largest L1 change between two rows. Their largest L2 change is
-/// bounded by twice the norm and by $\sqrt2$ times the range of f.
+/// As [`kernel_reach`], for a table. Between neighbouring breakpoints of $f(t)$ and $g(t) = f(t - \pi/2)$
+/// both are linear, so $|f| + |g|$ and $f^2 + g^2$ are convex and largest at a breakpoint, and so are the
+/// extremes of $f + g$ and $f - g$, whose ranges are the largest L1 change between two rows. Their largest L2
+/// change is bounded by twice the norm and by $\sqrt2$ times the range of f.
 fn table_reach(table: &[f64], neighbours: Neighbours) -> (u64, u64) {
     const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
     let n = table.len() as f64;

@@ -27,7 +27,8 @@ impl PrivateSketch {
 }
 
 impl AnySketch {
-    /// Reads the bytes of a `.sketch` file of either kind. Never panics, and allocates no more than a few times the length of `bytes`.
+    /// Reads the bytes of a `.sketch` file of either kind. Never panics, and allocates no more than a few
+    /// times the length of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<AnySketch> {
         let parts = wire::read(bytes)?;
         let Some(privacy) = &parts.extra.privacy else {

@@ -1,8 +1,11 @@
-//! Random features of single rows, for kernel machines: a table of features instead of their sums (\[Sch21\] chapter 3).
+//! Random features of single rows, for kernel machines: a table of features instead of their sums (\[Sch21\]
+//! chapter 3).
 //!
-//! [`rows`] gives what the sketch of each row alone would hold: the operator's features $z(x)$ on the grid of multiples of $2^{-24}$, exact in f32, so that column
-//! sums of a table of features are the sketch. [`packed`] gives one-bit features as bits, m bits a row, and [`add_packed`] adds such bits to a sketch. [`KernelPair`] and [`kernel_estimate`] turn inner products of
-//! features, of two different kinds if need be, into estimates of the kernel $\kappa$ that the frequencies stand for.
+//! [`rows`] gives what the sketch of each row alone would hold: the operator's features $z(x)$ on the grid of
+//! multiples of $2^{-24}$, exact in f32, so that column sums of a table of features are the sketch.
+//! [`packed`] gives one-bit features as bits, m bits a row, and [`add_packed`] adds such bits to a sketch.
+//! [`KernelPair`] and [`kernel_estimate`] turn inner products of features, of two different kinds if need be,
+//! into estimates of the kernel $\kappa$ that the frequencies stand for.
 //!
 //! ```
 //! use compressive::features::{Buffer, kernel_estimate, packed, rows, unpack};
@@ -43,18 +46,21 @@ pub struct Buffer {
 /// What one unit of the grid is worth.
 const UNIT: f32 = 1.0 / 16_777_216.0;
 
-/// Names of the columns of a table of features: `cos1` to `cosm`, then `sin1` to `sinm` for `fourier`, and so on after [`Map::blocks`](crate::Map::blocks).
+/// Names of the columns of a table of features: `cos1` to `cosm`, then `sin1` to `sinm` for `fourier`, and so
+/// on after [`Map::blocks`](crate::Map::blocks).
 pub fn columns(spec: &SketchSpec) -> Vec<String> {
     let numbered = |name: &&str| (1..=spec.size).map(|j| format!("{name}{j}")).collect::<Vec<String>>();
     spec.map.blocks().iter().flat_map(numbered).collect()
 }
 
-/// Features of each row, row-major `[n][sketch_len]`, into `out`, which is emptied first: multiples of 2^-24 in [-1, 1].
+/// Features of each row, row-major `[n][sketch_len]`, into `out`, which is emptied first: multiples of 2^-24
+/// in [-1, 1].
 ///
 /// Cost: n m d multiply-adds and n `sketch_len` numbers of memory.
 ///
 /// # Errors
-/// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite.
+/// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not
+/// finite.
 pub fn rows(
     operator: &SketchOperator,
     rows: RowsRef<'_>,
@@ -73,13 +79,16 @@ pub fn packed_len(bits: usize) -> usize {
     bits.div_ceil(8)
 }
 
-/// The first `blocks` blocks of one-bit features as bits, [`packed_len`]`(blocks * m)` bytes a row, into `out`, which is emptied first.
+/// The first `blocks` blocks of one-bit features as bits, [`packed_len`]`(blocks * m)` bytes a row, into
+/// `out`, which is emptied first.
 ///
-/// A bit is 1 for the feature value +1 and 0 for -1. The first feature of a row is the highest bit of its first byte, and the last byte is filled up with zeros, as
-/// `numpy.packbits` does. With dither one block is what \[Sch21\] section 3.5 calls $z_q$; both blocks are its complex extension (eq. 3.34).
+/// A bit is 1 for the feature value +1 and 0 for -1. The first feature of a row is the highest bit of its
+/// first byte, and the last byte is filled up with zeros, as `numpy.packbits` does. With dither one block is
+/// what \[Sch21\] section 3.5 calls $z_q$; both blocks are its complex extension (eq. 3.34).
 ///
 /// # Errors
-/// As for [`rows`]; [`Error::Task`] for another feature than `one-bit`, or for another number of blocks than 1 or 2.
+/// As for [`rows`]; [`Error::Task`] for another feature than `one-bit`, or for another number of blocks than
+/// 1 or 2.
 pub fn packed(
     operator: &SketchOperator,
     blocks: usize,
@@ -119,10 +128,12 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Result<Vec<f32>> {
     Ok((0..bits).map(sign).collect())
 }
 
-/// Adds rows of [`packed`] bits, both blocks, to a sketch: the sums are those of the rows they came from. Cost: about a twentieth of an operation a bit.
+/// Adds rows of [`packed`] bits, both blocks, to a sketch: the sums are those of the rows they came from.
+/// Cost: about a twentieth of an operation a bit.
 ///
 /// # Errors
-/// [`Error::Task`] for another feature than `one-bit`, [`Error::Shape`] if the bytes are not whole rows, [`Error::Incompatible`] for a sketch of another spec, [`Error::Full`] if it has no room.
+/// [`Error::Task`] for another feature than `one-bit`, [`Error::Shape`] if the bytes are not whole rows,
+/// [`Error::Incompatible`] for a sketch of another spec, [`Error::Full`] if it has no room.
 pub fn add_packed(operator: &SketchOperator, bytes: &[u8], sketch: &mut Sketch) -> Result<()> {
     check_one_bit(operator.spec())?;
     let bits = operator.sketch_len();

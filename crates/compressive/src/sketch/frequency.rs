@@ -1,7 +1,8 @@
 //! Laws of the random frequencies, and their draw from a seed.
 //!
-//! Every law but `explicit` is a radius times a direction, $\omega = \tfrac1\sigma R\,\Sigma^{-1/2}\varphi$ with
-//! $\varphi$ uniform on the sphere (\[KBGP18\] eq. 16), $\sigma$ the spec's `scale` and $\Sigma$ the identity except in the mixture law.
+//! Every law but `explicit` is a radius times a direction, $\omega = \tfrac1\sigma R\,\Sigma^{-1/2}\varphi$
+//! with $\varphi$ uniform on the sphere (\[KBGP18\] eq. 16), $\sigma$ the spec's `scale` and $\Sigma$ the
+//! identity except in the mixture law.
 //!
 //! | name | radius $R$ | reference |
 //! |---|---|---|
@@ -12,7 +13,8 @@
 //! | `pilot-mixture` | one of the first three, $\Sigma = \Sigma_l$ with probability $\alpha_l$ | \[KBGP18\] eq. 18 |
 //! | `explicit` | the frequencies are listed in the spec | |
 //!
-//! Frequency `j` depends on (law, scale, seed, j) and not on the sketch size. Cost: O(d) a frequency, O(d^2) for a full covariance.
+//! Frequency `j` depends on (law, scale, seed, j) and not on the sketch size. Cost: O(d) a frequency, O(d^2)
+//! for a full covariance.
 
 use std::sync::OnceLock;
 
@@ -65,7 +67,8 @@ pub enum FrequencyLaw {
     FoldedGaussian,
     /// Adapted radius, the default.
     AdaptedRadius,
-    /// Gaussian density times $w^2$; a decoder divides the features by $w$ ([`FrequencyLaw::feature_weight`]).
+    /// Gaussian density times $w^2$; a decoder divides the features by $w$
+    /// ([`FrequencyLaw::feature_weight`]).
     Weighted,
     /// A mixture over component covariances.
     PilotMixture {
@@ -99,12 +102,13 @@ impl FrequencyLaw {
         !matches!(self, FrequencyLaw::PilotMixture { .. } | FrequencyLaw::Explicit { .. })
     }
 
-    /// Weight of a feature in a decoder's objective: $C_\Lambda / w(\omega)$ for the weighted law, 1 for the others.
+    /// Weight of a feature in a decoder's objective: $C_\Lambda / w(\omega)$ for the weighted law, 1 for the
+    /// others.
     ///
     /// $C_\Lambda^2 = \mathbb E\,w^2 = 4 + 2/d$ under $N(0, \lambda^2 I)$, so that the mean square weight is 1.
     /// `radius` is $\lVert\omega\rVert$ in radians per working unit.
-    // Differs from [GBKT17]: its eq. 43 prints 4 + 2/d^2; the fourth moment of a Gaussian gives 2/d. The constant scales
-    // every feature alike, so no decoder depends on it.
+    // Differs from [GBKT17]: its eq. 43 prints 4 + 2/d^2; the fourth moment of a Gaussian gives 2/d. The
+    // constant scales every feature alike, so no decoder depends on it.
     pub fn feature_weight(&self, radius: f64, scale: f64, dim: usize) -> f64 {
         match self {
             FrequencyLaw::Weighted => {
@@ -152,7 +156,8 @@ impl FrequencyLaw {
     }
 }
 
-/// Largest frequency, in radians per working unit: with working coordinates of at most 2^20 and 2^16 columns every f32 phase stays finite.
+/// Largest frequency, in radians per working unit: with working coordinates of at most 2^20 and 2^16 columns
+/// every f32 phase stays finite.
 pub(crate) const MAX_FREQUENCY: f64 = 1e9;
 
 /// Draws frequencies of one spec; holds what all draws of a mixture law share.
@@ -206,7 +211,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Radius of frequency `j` alone, for structured frequencies, whose directions come from signs and Hadamard matrices.
+    /// Radius of frequency `j` alone, for structured frequencies, whose directions come from signs and
+    /// Hadamard matrices.
     pub(crate) fn structured_radius(&self, j: usize) -> f64 {
         let mut stream = self.stream(j);
         let radius = self.radius(&mut stream).unwrap_or_else(|| chi(&mut stream, self.dim));
@@ -225,7 +231,8 @@ impl<'a> Sampler<'a> {
         self.roots.last()
     }
 
-    /// The radius in units of 1/scale, or `None` if the direction's Gaussian vector is to keep its own length.
+    /// The radius in units of 1/scale, or `None` if the direction's Gaussian vector is to keep its own
+    /// length.
     fn radius(&self, stream: &mut Stream) -> Option<f64> {
         let law = match self.law {
             // The last has no radius to draw, and is never asked for one.
@@ -259,7 +266,8 @@ fn chi(stream: &mut Stream, degrees: usize) -> f64 {
 
 /// Radius of density $\propto (1 + R^2/d)^2 R^{d-1} e^{-R^2/2}$.
 ///
-/// Expanding the square gives a mixture of $\chi_d$, $\chi_{d+2}$, $\chi_{d+4}$ with weights $1 : 2 : 1 + 2/d$.
+/// Expanding the square gives a mixture of $\chi_d$, $\chi_{d+2}$, $\chi_{d+4}$ with weights
+/// $1 : 2 : 1 + 2/d$.
 fn weighted_radius(stream: &mut Stream, dim: usize) -> f64 {
     let d = dim as f64;
     let u = stream.uniform() * (4.0 + 2.0 / d);
@@ -275,7 +283,8 @@ fn weighted_radius(stream: &mut Stream, dim: usize) -> f64 {
 
 /// Inverse of the adapted radius' distribution function, from a fixed table: the table *is* the law.
 ///
-/// 4096 cells over $[0, 9]$ (the mass beyond is below 1e-16), integrated by Simpson's rule, inverted linearly within a cell.
+/// 4096 cells over $[0, 9]$ (the mass beyond is below 1e-16), integrated by Simpson's rule, inverted linearly
+/// within a cell.
 fn adapted_radius(u: f64) -> f64 {
     const CELLS: usize = 4096;
     const END: f64 = 9.0;
@@ -298,7 +307,8 @@ fn adapted_radius(u: f64) -> f64 {
     (cell as f64 + within) * (END / CELLS as f64)
 }
 
-/// $\Sigma^{-1/2}$ up to a rotation, which the uniform direction absorbs: $L^{-\top}$ with $\Sigma = L L^\top$.
+/// $\Sigma^{-1/2}$ up to a rotation, which the uniform direction absorbs: $L^{-\top}$ with
+/// $\Sigma = L L^\top$.
 enum Root {
     Diagonal(Vec<f64>),
     /// The lower Cholesky factor, row by row.

@@ -1,14 +1,17 @@
 //! The sketching operator: a spec with its frequencies drawn, ready to sum rows and to be differentiated.
 //!
-//! For a row $x$ with working coordinates $u$ the sketch adds $q(f(t_j))$ and $q(f(t_j - \pi/2))$, $t_j = \omega_j^\top u + \xi_j$,
-//! where $q$ rounds to a multiple of $2^{-24}$. Sums are integers, so they do not depend on order, grouping or thread count.
+//! For a row $x$ with working coordinates $u$ the sketch adds $q(f(t_j))$ and $q(f(t_j - \pi/2))$,
+//! $t_j = \omega_j^\top u + \xi_j$, where $q$ rounds to a multiple of $2^{-24}$. Sums are integers, so they
+//! do not depend on order, grouping or thread count.
 //!
-//! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the data box: see [`Directions`](crate::Directions).
+//! For the feature `quadratic` it adds $q(t_j^2)$ and $q(t_j)$ of scaled projections of rows clipped to the
+//! data box: see [`Directions`](crate::Directions).
 //!
-//! For the feature `conv` the frequencies apply to the activations of an image instead of its working coordinates: see [`Images`](crate::Images).
+//! For the feature `conv` the frequencies apply to the activations of an image instead of its working
+//! coordinates: see [`Images`](crate::Images).
 //!
-//! Cost: $n m d$ multiply-adds and $n m$ features (structured: $3 n m \log_2 d$ additions), in f32 SIMD. Decoders use the f64 twin
-//! [`SketchOperator::features`].
+//! Cost: $n m d$ multiply-adds and $n m$ features (structured: $3 n m \log_2 d$ additions), in f32 SIMD.
+//! Decoders use the f64 twin [`SketchOperator::features`].
 
 mod values;
 
@@ -65,7 +68,8 @@ impl RowsRef<'_> {
 
     /// Index of the first value that is NaN or infinite.
     fn first_not_finite(&self) -> Option<usize> {
-        // x * 0 is 0 for finite x and NaN otherwise: one vectorised pass tells that there is nothing to look for.
+        // x * 0 is 0 for finite x and NaN otherwise: one vectorised pass tells that there is nothing to look
+        // for.
         let clean = match self {
             RowsRef::F32(v) => v.chunks(64).all(|c| c.iter().map(|x| x * 0.0).sum::<f32>() == 0.0),
             RowsRef::F64(v) => v.chunks(64).all(|c| c.iter().map(|x| x * 0.0).sum::<f64>() == 0.0),
@@ -188,8 +192,9 @@ impl SketchOperator {
 
     /// Adds rows (each `weights[i]` times, if given) to a sketch made by this operator.
     ///
-    /// A row of integer weight w is exactly w copies of the row; other weights round each product to the grid. Fails, before anything is summed, on
-    /// a value that is not finite, a weight that is negative or above 2^28, or a full sketch.
+    /// A row of integer weight w is exactly w copies of the row; other weights round each product to the
+    /// grid. Fails, before anything is summed, on a value that is not finite, a weight that is negative or
+    /// above 2^28, or a full sketch.
     pub fn accumulate(
         &self,
         rows: RowsRef<'_>,
@@ -250,7 +255,8 @@ impl SketchOperator {
             None => scratch.working.extend(scratch.centred.iter().map(|&y| limit(y))),
             Some(matrix) => {
                 for row in scratch.centred.chunks_exact(dim) {
-                    // The largest f64 values overflow to NaN here; they are outliers like any other beyond the limit.
+                    // The largest f64 values overflow to NaN here; they are outliers like any other beyond
+                    // the limit.
                     let product = |w: &Vec<f64>| {
                         let sum: f64 = w.iter().zip(row).map(|(a, b)| a * b).sum();
                         if sum.is_nan() { WORKING_LIMIT } else { sum }
@@ -261,7 +267,8 @@ impl SketchOperator {
         }
     }
 
-    /// What the projection is applied to: activations of images, rows with their norms before landmarks, or the rows themselves.
+    /// What the projection is applied to: activations of images, rows with their norms before landmarks, or
+    /// the rows themselves.
     fn kernel_input<'a>(&self, working: &'a [f32], extended: &'a mut Vec<f32>) -> &'a [f32] {
         if let Some(conv) = &self.conv {
             conv.extend(working, extended);
@@ -312,8 +319,10 @@ impl SketchOperator {
         self.kernel.as_ref()
     }
 
-    /// The m frequencies in radians per working unit, m rows of d (for `conv`, of the number of activations): exactly those the kernel uses. None at all if there are landmarks instead. For `quadratic` the directions
-    /// $v_j$ of $t_j = v_j^\top u$, and for complex ones the m real parts, then the m imaginary parts.
+    /// The m frequencies in radians per working unit, m rows of d (for `conv`, of the number of activations):
+    /// exactly those the kernel uses. None at all if there are landmarks instead. For `quadratic` the
+    /// directions $v_j$ of $t_j = v_j^\top u$, and for complex ones the m real parts, then the m imaginary
+    /// parts.
     ///
     /// Rebuilt on first use (structured ones as a dense matrix): O(m d) memory.
     pub fn frequencies(&self) -> &[f64] {
@@ -335,7 +344,8 @@ impl SketchOperator {
         &self.dither
     }
 
-    /// Norm of each frequency, in radians per working unit; for `quadratic` of each row of [`frequencies`](SketchOperator::frequencies).
+    /// Norm of each frequency, in radians per working unit; for `quadratic` of each row of
+    /// [`frequencies`](SketchOperator::frequencies).
     pub fn radii(&self) -> Vec<f64> {
         let norm = |w: &[f64]| w.iter().map(|x| x * x).sum::<f64>().sqrt();
         self.frequencies().chunks_exact(self.spec.projected_dim()).map(norm).collect()
@@ -346,7 +356,8 @@ impl SketchOperator {
         out.copy_from_slice(&self.spec.transform.apply(x));
     }
 
-    /// Rows of working coordinates as the frequencies see them: the activations of images, else the rows themselves.
+    /// Rows of working coordinates as the frequencies see them: the activations of images, else the rows
+    /// themselves.
     pub(crate) fn projected<'a>(&self, rows: &'a [f64]) -> Cow<'a, [f64]> {
         match &self.conv {
             Some(conv) => rows.chunks_exact(self.dim()).flat_map(|u| conv.activations(u)).collect(),
@@ -365,8 +376,9 @@ impl SketchOperator {
         w.iter().zip(u).map(|(a, b)| a * b).sum::<f64>() + f64::from(self.dither[j]) * TAU
     }
 
-    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for `quadratic` $t_j^2$, then $t_j$, for `u` in the data box; with landmarks,
-    /// the kernel values at `u`. Cost: m d.
+    /// Sketch of a Dirac at working coordinates `u`, unrounded: $f(t_j)$, then $f(t_j - \pi/2)$; for
+    /// `quadratic` $t_j^2$, then $t_j$, for `u` in the data box; with landmarks, the kernel values at `u`.
+    /// Cost: m d.
     pub fn features(&self, u: &[f64], out: &mut [f64]) {
         let wave = match (self.spec.map.wave(), &self.kernel) {
             (Some(wave), _) => wave,
@@ -467,8 +479,8 @@ pub(super) fn structured_signs(spec: &SketchSpec) -> Vec<f32> {
 
 /// Radius of each frequency in turns, over the norm of its row of the Hadamard product.
 ///
-/// A row of H D3 H D2 H D1 has norm p^{3/2}; cut to its first d of p columns its mean square norm is d/p of that,
-/// which is divided out so that radii keep the law's mean square.
+/// A row of H D3 H D2 H D1 has norm p^{3/2}; cut to its first d of p columns its mean square norm is d/p of
+/// that, which is divided out so that radii keep the law's mean square.
 fn structured_gains(spec: &SketchSpec, law: &FrequencyLaw) -> Vec<f32> {
     let padded = Projection::padded_dim(spec.dim()) as f64;
     let sampler = Sampler::new(law, spec.scale, spec.seed, spec.dim());
@@ -476,7 +488,8 @@ fn structured_gains(spec: &SketchSpec, law: &FrequencyLaw) -> Vec<f32> {
     (0..spec.size).map(|j| (sampler.structured_radius(j) / (TAU * row_norm)) as f32).collect()
 }
 
-/// The structured frequencies as a dense matrix: row j is $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d columns, times `unit`.
+/// The structured frequencies as a dense matrix: row j is $g_j\, e_j^\top H D_3 H D_2 H D_1$, cut to d
+/// columns, times `unit`.
 pub(super) fn structured_frequencies(spec: &SketchSpec, gains: &[f32], unit: f64) -> Vec<f64> {
     let mut all = Vec::with_capacity(gains.len() * spec.dim());
     for_each_structured_row(spec, |j| f64::from(gains[j]) * unit, |_, row| all.extend_from_slice(row));

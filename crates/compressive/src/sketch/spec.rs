@@ -1,10 +1,12 @@
 //! The recipe of a sketch: small plain data from which the operator is rebuilt bit for bit.
 //!
-//! A row $x$ becomes $u = W\,\mathrm{diag}(s)^{-1}(x - c)$ (the *working coordinates*; W optional), its phases are
-//! $\omega_j^\top u + \xi_j$, and the sketch sums a wave of each phase, or what else its [`Map`] makes of the row.
+//! A row $x$ becomes $u = W\,\mathrm{diag}(s)^{-1}(x - c)$ (the *working coordinates*; W optional), its
+//! phases are $\omega_j^\top u + \xi_j$, and the sketch sums a wave of each phase, or what else its [`Map`]
+//! makes of the row.
 //!
-//! Two sketches may be added only if their specs are equal, which their **fingerprints** tell: the first 32 hexadecimal digits of the SHA-256 of the canonical
-//! JSON (the fields of [`v1`] in its order, no white space, numbers in their shortest exact form).
+//! Two sketches may be added only if their specs are equal, which their **fingerprints** tell: the first 32
+//! hexadecimal digits of the SHA-256 of the canonical JSON (the fields of [`v1`] in its order, no white
+//! space, numbers in their shortest exact form).
 
 mod v1;
 
@@ -57,7 +59,8 @@ pub struct Bounds {
     pub high: Vec<f64>,
 }
 
-/// The recipe of a sketch. Plain data: build one, [`validate`](SketchSpec::validate) it, [`build`](SketchSpec::build) its operator.
+/// The recipe of a sketch. Plain data: build one, [`validate`](SketchSpec::validate) it,
+/// [`build`](SketchSpec::build) its operator.
 ///
 /// ```
 /// use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec, Wave, Waves};
@@ -81,7 +84,8 @@ pub struct SketchSpec {
     pub bounds: Option<Bounds>,
     /// What the sketch holds of a row.
     pub map: Map,
-    /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$; for landmarks the width of the kernel.
+    /// Width $\sigma$ of the law in working coordinates: frequencies are proportional to $1/\sigma$; for
+    /// landmarks the width of the kernel.
     pub scale: f64,
     /// Number m of frequencies or landmarks.
     pub size: usize,
@@ -112,7 +116,8 @@ pub const MAX_SIZE: usize = 1 << 22;
 const MAX_ENTRIES: usize = 1 << 28;
 
 impl SketchSpec {
-    /// A spec without transform and box, and seed 0; change the fields as needed. A law alone stands for its Fourier features.
+    /// A spec without transform and box, and seed 0; change the fields as needed. A law alone stands for its
+    /// Fourier features.
     pub fn new<S: Into<String>>(
         columns: impl IntoIterator<Item = S>,
         map: impl Into<Map>,
@@ -287,7 +292,8 @@ impl SketchSpec {
     }
 }
 
-/// Numbers as Rust prints them for debugging: the shortest decimal that reads back exactly, `1.0`, `1e16`, `1e-7`.
+/// Numbers as Rust prints them for debugging: the shortest decimal that reads back exactly, `1.0`, `1e16`,
+/// `1e-7`.
 ///
 /// Fixed here because the fingerprint hashes this text, and a JSON library is free to change its own choice.
 struct CanonicalNumbers;

@@ -1,7 +1,8 @@
 //! A sketch: exact integer sums of features, the row count and the total weight.
 //!
-//! `merge` is associative and commutative with the empty sketch as identity, and `subtract` undoes it, all exactly, because
-//! the sums are integers (units of $2^{-24}$). What is learned from is the mean, $z = \text{sums} / \text{weight}$.
+//! `merge` is associative and commutative with the empty sketch as identity, and `subtract` undoes it, all
+//! exactly, because the sums are integers (units of $2^{-24}$). What is learned from is the mean,
+//! $z = \text{sums} / \text{weight}$.
 
 use std::sync::Arc;
 

@@ -7,8 +7,9 @@
 //! sums        L sums in units of 2^-24
 //! ```
 //!
-//! Writing is canonical: equal sketches have equal bytes. Reading accepts canonical bytes only, so that any changed byte is noticed, either
-//! by the checksum over counts, sums and the promise of a private sketch, by the fingerprint over the spec, or because the header is not the one that this content has.
+//! Writing is canonical: equal sketches have equal bytes. Reading accepts canonical bytes only, so that any
+//! changed byte is noticed, either by the checksum over counts, sums and the promise of a private sketch, by
+//! the fingerprint over the spec, or because the header is not the one that this content has.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -123,7 +124,8 @@ impl Sketch {
         file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums())
     }
 
-    /// Reads the bytes of a plain `.sketch` file. Never panics, and allocates no more than a few times the length of `bytes`.
+    /// Reads the bytes of a plain `.sketch` file. Never panics, and allocates no more than a few times the
+    /// length of `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> Result<Sketch> {
         let parts = read(bytes)?;
         if parts.extra.privacy.is_some() {

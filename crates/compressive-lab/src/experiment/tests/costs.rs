@@ -9,7 +9,8 @@ fn compressive_kmeans_is_timed_beside_lloyd_and_finds_the_clusters() {
     for row in &seconds.rows {
         assert!((1..6).all(|column| number(row, column, "seconds") > 0.0), "{row:?}");
     }
-    // A hundred thousand rows and five starts: decoding a sketch of 1000 frequencies takes a fraction of that; the table is small, so that little is asked.
+    // A hundred thousand rows and five starts: decoding a sketch of 1000 frequencies takes a fraction of
+    // that; the table is small, so that little is asked.
     assert!(number(&ratios.rows[1], 2, "times") > 1.0, "{:?}", ratios.rows);
     assert!(quality.rows.iter().all(|row| number(row, 2, "rsse") < 1.02), "{:?}", quality.rows);
     assert_eq!(png_size(&report.figures[0].png), (1000, 620));

@@ -43,7 +43,8 @@ fn a_larger_private_sketch_is_a_worse_one_for_a_small_budget() {
         };
         rows.iter().find(is).expect("a row")
     };
-    // Sizes 2, 10 and 40 kd are columns 3 to 5. The budget of 0.1 is enough for none but the smallest, unless there is a delta.
+    // Sizes 2, 10 and 40 kd are columns 3 to 5. The budget of 0.1 is enough for none but the smallest, unless
+    // there is a delta.
     let loss = |row, column| number(row, column, "auto");
     assert!(loss(of(0.0, 0.1), 5) > 2.0 * loss(of(0.0, 0.1), 3), "{rows:?}");
     assert!(loss(of(1e-8, 0.1), 5) < 1.1, "{rows:?}");

@@ -1,4 +1,5 @@
-//! Mel-frequency cepstral coefficients: the discrete cosine transform of the log-energies of bands that are evenly spaced in mel.
+//! Mel-frequency cepstral coefficients: the discrete cosine transform of the log-energies of bands that are
+//! evenly spaced in mel.
 
 use std::f64::consts::{PI, TAU};
 
@@ -54,7 +55,8 @@ impl Mel {
     }
 }
 
-/// The fast Fourier transform of a power of two, in place: even and odd samples first, then their sum and difference.
+/// The fast Fourier transform of a power of two, in place: even and odd samples first, then their sum and
+/// difference.
 fn fourier(re: &mut [f64], im: &mut [f64]) {
     let n = re.len();
     if n == 1 {

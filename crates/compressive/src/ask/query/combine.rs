@@ -6,7 +6,8 @@ use super::regress::Posterior;
 use super::{Answer, Bin, Estimate, Plan, Query, Value};
 use crate::num::linear::dot;
 
-/// No answer is claimed to be nearer to the table's own than this part of the table's distance to its population: at a threshold inside a thin shape the rest of the error is not what a smooth law says.
+/// No answer is claimed to be nearer to the table's own than this part of the table's distance to its
+/// population: at a threshold inside a thin shape the rest of the error is not what a smooth law says.
 const FLOOR: f64 = 0.1;
 /// Standard errors in half of a 95% interval.
 const HALF_WIDTH: f64 = 1.959_963_984_540_054;
@@ -156,7 +157,8 @@ fn deviation(covariance: &[f64], gradient: &[f64]) -> f64 {
     rows.map(|(row, g)| g * dot(row, gradient)).sum::<f64>().max(0.0).sqrt()
 }
 
-/// Thresholds for a quantile: the law's own quantiles at levels spread around the one wanted, closer in its neighbourhood.
+/// Thresholds for a quantile: the law's own quantiles at levels spread around the one wanted, closer in its
+/// neighbourhood.
 pub(super) fn levels(level: f64, sorted: Vec<f64>) -> Vec<f64> {
     let logit = (level / (1.0 - level)).ln();
     let at = |i: usize| {

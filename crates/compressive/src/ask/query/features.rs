@@ -13,7 +13,8 @@ use crate::sketch::operator::SketchOperator;
 const ENTRIES_MAX: usize = 1000;
 /// Rows whose features are held at a time.
 const BLOCK: usize = 256;
-/// Parts of the rows that are summed apart and then together, so that the sums do not depend on the number of threads.
+/// Parts of the rows that are summed apart and then together, so that the sums do not depend on the number of
+/// threads.
 const SLICES: usize = 4;
 
 /// The entries of a sketch that are used, as functions of a row.
@@ -78,7 +79,8 @@ impl<'a> Features<'a> {
         out
     }
 
-    /// Calls `add(sums, entries, range of rows)` for the blocks of each slice, slices on several threads, and returns the sums of the slices in order.
+    /// Calls `add(sums, entries, range of rows)` for the blocks of each slice, slices on several threads, and
+    /// returns the sums of the slices in order.
     pub(super) fn fold<T: Send>(
         &self,
         working: &[f64],

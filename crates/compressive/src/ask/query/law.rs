@@ -1,9 +1,12 @@
 //! The law that queries are answered under: a mixture learned from the sketch, a little wider than it.
 //!
-//! It is learned from every other frequency, so that the rest can tell how far the table is from it. There are two such laws, of the even and of the odd frequencies: where they disagree, neither is to be trusted. If the first
-//! does not explain its half of the sketch, the second has half as many atoms, so that they disagree where the number of atoms matters.
-//! Most of its rows come from the mixture, [`WIDE`] of them from the same atoms with [`WIDER`] times the width, and [`BROAD`] of them are uniform in the data box, grown: where the mixture sees
-//! nothing there may still be a few rows. Rows outside the box, grown by [`MARGIN`] of its width, are drawn again; a column that is nowhere negative in the box stays so.
+//! It is learned from every other frequency, so that the rest can tell how far the table is from it. There
+//! are two such laws, of the even and of the odd frequencies: where they disagree, neither is to be trusted.
+//! If the first does not explain its half of the sketch, the second has half as many atoms, so that they
+//! disagree where the number of atoms matters. Most of its rows come from the mixture, [`WIDE`] of them from
+//! the same atoms with [`WIDER`] times the width, and [`BROAD`] of them are uniform in the data box, grown:
+//! where the mixture sees nothing there may still be a few rows. Rows outside the box, grown by [`MARGIN`] of
+//! its width, are drawn again; a column that is nowhere negative in the box stays so.
 
 use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian};

@@ -1,13 +1,20 @@
-//! Linear queries: means, variances, shares, quantiles and histograms of the rows behind a sketch, from the sketch alone.
+//! Linear queries: means, variances, shares, quantiles and histograms of the rows behind a sketch, from the
+//! sketch alone.
 //!
-//! A sketch holds the means of some functions $\Phi$ of a row. The mean of any function f that a combination $b^\top\Phi$ comes close to is known with them (\[HSC22\]; moment to moment):
+//! A sketch holds the means of some functions $\Phi$ of a row. The mean of any function f that a combination
+//! $b^\top\Phi$ comes close to is known with them (\[HSC22\]; moment to moment):
 //!
-//! 1. learn a law Q of the rows from the sketch (a rich mixture, a little widened), and draw rows from it; two laws in fact, each from half of the frequencies, whose answers are averaged;
-//! 2. find the combination b for f by ridge regression under Q, where the ridge follows from how far the table may be from Q and from the noise of the sketch;
+//! 1. learn a law Q of the rows from the sketch (a rich mixture, a little widened), and draw rows from it;
+//!    two laws in fact, each from half of the frequencies, whose answers are averaged;
+//! 2. find the combination b for f by ridge regression under Q, where the ridge follows from how far the
+//!    table may be from Q and from the noise of the sketch;
 //! 3. answer $E_Q f + b^\top(z - E_Q\Phi)$: exact where f is a combination of features, and where Q is right.
 //!
-//! Step 2 takes the density of the table relative to Q as a random smooth function (file `regress.rs`), whose size and roughness are chosen by predicting entries of the sketch from the others; it gives the error of the answer, too:
-//! the part that the features cannot say, to which the difference of the two laws' answers is added, and the part from the noise of a private sketch. Variances, correlations and ratios follow by the delta method. The interval is for the table's own value.
+//! Step 2 takes the density of the table relative to Q as a random smooth function (file `regress.rs`), whose
+//! size and roughness are chosen by predicting entries of the sketch from the others; it gives the error of
+//! the answer, too: the part that the features cannot say, to which the difference of the two laws' answers
+//! is added, and the part from the noise of a private sketch. Variances, correlations and ratios follow by
+//! the delta method. The interval is for the table's own value.
 //!
 //! ```
 //! use compressive::ask::query::{Query, QueryParams, Value, answer};
@@ -26,10 +33,12 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 //!
-//! What no sketch can tell: the effect of few rows far away on a mean of high powers (a share s of rows changes no entry by more than 2s), and ties, since the law is smooth: a threshold at a value that
-//! many rows share is answered as if they were spread around it.
+//! What no sketch can tell: the effect of few rows far away on a mean of high powers (a share s of rows
+//! changes no entry by more than 2s), and ties, since the law is smooth: a threshold at a value that many
+//! rows share is answered as if they were spread around it.
 //!
-//! Cost: the learning of the law, then $S N (N/2 + M)$ multiply-adds for N entries (at most 1000), M = 512 waves and S = 16384 rows of the law; all queries of one call share them.
+//! Cost: the learning of the law, then $S N (N/2 + M)$ multiply-adds for N entries (at most 1000), M = 512
+//! waves and S = 16384 rows of the law; all queries of one call share them.
 
 mod combine;
 mod expr;
@@ -68,7 +77,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads a query, such as `mean(x^2)`, `var(x)`, `corr(x, y)`, `share(1 < x and y >= 2)`, `quantile(x, 0.9)` or `histogram(x, 20)`, against the names of a sketch's columns.
+    /// Reads a query, such as `mean(x^2)`, `var(x)`, `corr(x, y)`, `share(1 < x and y >= 2)`,
+    /// `quantile(x, 0.9)` or `histogram(x, 20)`, against the names of a sketch's columns.
     ///
     /// # Errors
     /// [`Error::Query`] with the place of the problem.
@@ -94,7 +104,8 @@ pub struct QueryParams {
     pub seed: u64,
     /// Threads, at least 1; they change the time, never the answers.
     pub threads: usize,
-    /// Standard deviation of the noise on the number of rows of a private sketch; 0 for a plain one. It enters counts and sums.
+    /// Standard deviation of the noise on the number of rows of a private sketch; 0 for a plain one. It
+    /// enters counts and sums.
     pub rows_std: f64,
 }
 
@@ -154,7 +165,8 @@ pub struct Estimate {
     pub approximation: f64,
     /// The part of the noise of a private sketch.
     pub noise: f64,
-    /// How far the table's own value is from that of the population its rows were drawn from; not part of the interval.
+    /// How far the table's own value is from that of the population its rows were drawn from; not part of the
+    /// interval.
     pub sampling: f64,
 }
 
@@ -166,7 +178,8 @@ const FUNCTIONS_MAX: usize = 4000;
 /// Answers queries from a sketch's moments.
 ///
 /// # Errors
-/// [`Error::Query`] for a function that is not a finite number on the rows, [`Error::TooFewRows`] for an empty sketch.
+/// [`Error::Query`] for a function that is not a finite number on the rows, [`Error::TooFewRows`] for an
+/// empty sketch.
 pub fn answer(
     operator: &SketchOperator,
     moments: &Moments,

@@ -23,7 +23,8 @@ use crate::error::{Error, Result};
 pub(super) enum Kind {
     /// A number: an expression in the means of `linears`.
     Number { outer: Expr, range: (f64, f64) },
-    /// The share of rows in each of equal bins of the value of the first of `linears`; the range if it was given.
+    /// The share of rows in each of equal bins of the value of the first of `linears`; the range if it was
+    /// given.
     Histogram { range: Option<(f64, f64)>, bins: usize },
     /// The value below which this share of rows lies.
     Quantile { level: f64 },

@@ -1,7 +1,8 @@
 //! Waves that the density of a table may differ from its law by.
 //!
-//! Frequencies are those of the sketch times a factor between [`FACTORS`], log-uniform, in three kinds of equal number: as they are, along one coordinate, and along two; the last two since columns
-//! often differ from any mixture each by itself, which waves in random directions hardly see.
+//! Frequencies are those of the sketch times a factor between [`FACTORS`], log-uniform, in three kinds of
+//! equal number: as they are, along one coordinate, and along two; the last two since columns often differ
+//! from any mixture each by itself, which waves in random directions hardly see.
 
 use std::f64::consts::TAU;
 

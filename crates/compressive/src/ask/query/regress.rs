@@ -1,8 +1,11 @@
-//! What the sketch says about the mean of a function: Gaussian regression of it on the entries, under the law.
+//! What the sketch says about the mean of a function: Gaussian regression of it on the entries, under the
+//! law.
 //!
-//! Let $1 + g$ be the density of the table's rows relative to the law Q, so that $E_P f - E_Q f = E_Q\,g f$ for every f. A priori g is a smooth random function,
-//! $g = \sum_i a_i \psi_i$ with waves $\psi_i$ of many lengths (file `prior.rs`) and independent $a_i$ of variance $\tau^2 D_i$, plus the white noise of variance $w = 1/n + 1/S$ of a table of n rows and a law known
-//! by S of its rows. Then the entries' deviations $\delta = z - E_Q\Phi$ and those of functions are jointly Gaussian:
+//! Let $1 + g$ be the density of the table's rows relative to the law Q, so that $E_P f - E_Q f = E_Q\,g f$
+//! for every f. A priori g is a smooth random function, $g = \sum_i a_i \psi_i$ with waves $\psi_i$ of many
+//! lengths (file `prior.rs`) and independent $a_i$ of variance $\tau^2 D_i$, plus the white noise of variance
+//! $w = 1/n + 1/S$ of a table of n rows and a law known by S of its rows. Then the entries' deviations
+//! $\delta = z - E_Q\Phi$ and those of functions are jointly Gaussian:
 //!
 //! | | |
 //! |---|---|
@@ -10,12 +13,17 @@
 //! | $\operatorname{cov}(\delta, f) = k_f$ | $\tau^2 A D c_f + w\,\operatorname{cov}_Q(\Phi, f)$, $c_f = \operatorname{cov}_Q(\psi, f)$ |
 //! | $\operatorname{cov}(f, f')$ | $\tau^2 c_f^\top D c_{f'} + w\,\operatorname{cov}_Q(f, f')$ |
 //!
-//! and the answer is $E_Q f + b^\top\delta$ with $b = K^{-1} k_f$, its error covariance $\operatorname{cov}(f, f') - b^\top k_{f'}$, of which $\sigma^2 b^\top b'$ is the noise of the sketch.
+//! and the answer is $E_Q f + b^\top\delta$ with $b = K^{-1} k_f$, its error covariance
+//! $\operatorname{cov}(f, f') - b^\top k_{f'}$, of which $\sigma^2 b^\top b'$ is the noise of the sketch.
 //!
-//! $\tau^2$ and the roughness (how D falls with the wave number) are those under which entries of the sketch are predicted best from the others: left out, the entry j has the error $w_j / P_{jj}$ with
-//! $P = K^{-1}$, $w = P\delta$, and the predicted variance $1 / P_{jj}$. The method is so held to questions to which the sketch knows the answer; if the errors there are larger than predicted, all variances are raised by as much, and in any case by [`SAFETY`].
+//! $\tau^2$ and the roughness (how D falls with the wave number) are those under which entries of the sketch
+//! are predicted best from the others: left out, the entry j has the error $w_j / P_{jj}$ with $P = K^{-1}$,
+//! $w = P\delta$, and the predicted variance $1 / P_{jj}$. The method is so held to questions to which the
+//! sketch knows the answer; if the errors there are larger than predicted, all variances are raised by as
+//! much, and in any case by [`SAFETY`].
 //!
-//! Cost: $S N (N/2 + M)$ multiply-adds for S rows of the law, N entries and M waves, and $N^3/3$ for the factor.
+//! Cost: $S N (N/2 + M)$ multiply-adds for S rows of the law, N entries and M waves, and $N^3/3$ for the
+//! factor.
 
 use std::ops::Range;
 
@@ -33,7 +41,9 @@ const PANEL: usize = 256;
 const ROUNDING: f64 = 1e-6;
 /// Entries that the prior is chosen on.
 const CHOSEN_ON: usize = 400;
-/// What variances are raised by, since waves shorter than those of the sketch are foretold from longer ones: with one law and without it, intervals of 95% held 84% of the truths of random queries on clustered, skewed and uniform columns.
+/// What variances are raised by, since waves shorter than those of the sketch are foretold from longer ones:
+/// with one law and without it, intervals of 95% held 84% of the truths of random queries on clustered,
+/// skewed and uniform columns.
 const SAFETY: f64 = 4.0;
 /// Ways in which the waves' variances fall with their number: its power.
 const ROUGHNESS: [f64; 3] = [0.0, 1.0, 2.0];
@@ -120,7 +130,8 @@ struct Prior {
 }
 
 impl Regression {
-    /// Takes the covariances over rows of the law; `values` has one row a function with its value at each row, in `groups` of functions that belong together.
+    /// Takes the covariances over rows of the law; `values` has one row a function with its value at each
+    /// row, in `groups` of functions that belong together.
     pub(super) fn new(
         features: &Features<'_>,
         waves: &Waves,
@@ -190,7 +201,8 @@ impl Regression {
         }
     }
 
-    /// Means and errors of the functions. `moments` are the used entries of the sketch, of a table of `rows` rows, `noise_std` what was added to each.
+    /// Means and errors of the functions. `moments` are the used entries of the sketch, of a table of `rows`
+    /// rows, `noise_std` what was added to each.
     pub(super) fn solve(&self, moments: &[f64], rows: f64, noise_std: f64, which: usize) -> Posterior {
         let (n, m) = (self.n, self.waves);
         let delta: Vec<f64> = moments.iter().zip(&self.mean).map(|(z, e)| z - e).collect();
@@ -362,7 +374,8 @@ fn factor(matrix: Vec<f64>, n: usize) -> Vec<f64> {
     }
 }
 
-/// Entries predicted from the others: the mean log-density of the errors, and their mean square relative to the prediction.
+/// Entries predicted from the others: the mean log-density of the errors, and their mean square relative to
+/// the prediction.
 fn left_out(factor: &[f64], n: usize, delta: &[f64]) -> (f64, f64) {
     let mut w = delta.to_vec();
     cholesky::solve(factor, n, &mut w);

@@ -1,4 +1,5 @@
-//! Gaussian atoms, from points to full covariances: $a_j(\theta) = e^{i(\omega_j^\top c + \xi_j)}\, e^{-\frac12 \omega_j^\top \Sigma\, \omega_j}$.
+//! Gaussian atoms, from points to full covariances:
+//! $a_j(\theta) = e^{i(\omega_j^\top c + \xi_j)}\, e^{-\frac12 \omega_j^\top \Sigma\, \omega_j}$.
 //!
 //! | covariance | parameters of an atom | shared |
 //! |---|---|---|
@@ -10,11 +11,14 @@
 //! | `Full` | c, the lower triangle of L by rows, $\Sigma = L L^\top$ | |
 //! | `Known` | c | ($\Sigma$ given) |
 //!
-//! Gradients: with $s = u\,\mathrm{Re}\,a + v\,\mathrm{Im}\,a$ and $t = v\,\mathrm{Re}\,a - u\,\mathrm{Im}\,a$ for a cotangent $u + iv$, the location gets
-//! $\sum_j t_j \omega_j$, a variance along a direction e gets $-\tfrac12 \sum_j s_j (\omega_j^\top e)^2$, and L gets $-\sum_j s_j\, \omega_j \omega_j^\top L$.
+//! Gradients: with $s = u\,\mathrm{Re}\,a + v\,\mathrm{Im}\,a$ and
+//! $t = v\,\mathrm{Re}\,a - u\,\mathrm{Im}\,a$ for a cotangent $u + iv$, the location gets
+//! $\sum_j t_j \omega_j$, a variance along a direction e gets $-\tfrac12 \sum_j s_j (\omega_j^\top e)^2$, and
+//! L gets $-\sum_j s_j\, \omega_j \omega_j^\top L$.
 //!
-//! Cost: 2 k m d multiply-adds forward and as many back (k m d^2 for `Full`), and one sine, cosine and exponential for each of k m entries.
-//! At landmarks instead of frequencies ([`Gaussian::at_landmarks`]) the sketch of an atom is its mean kernel value, see the file `kernel.rs`.
+//! Cost: 2 k m d multiply-adds forward and as many back (k m d^2 for `Full`), and one sine, cosine and
+//! exponential for each of k m entries. At landmarks instead of frequencies ([`Gaussian::at_landmarks`]) the
+//! sketch of an atom is its mean kernel value, see the file `kernel.rs`.
 //!
 //! Reference: \[KBGP18\] eq. 15; the shared width is this project's own.
 
@@ -67,7 +71,8 @@ pub struct Gaussian {
 const VARIANCE_MIN: f64 = 1e-8;
 
 impl Gaussian {
-    /// The family at the given frequencies (m rows of d, radians) and dither (m, radians); variances up to `variance_max`.
+    /// The family at the given frequencies (m rows of d, radians) and dither (m, radians); variances up to
+    /// `variance_max`.
     pub fn new(
         covariance: Shape,
         dim: usize,

@@ -1,10 +1,11 @@
 //! Atoms: the distributions a mixture is made of, seen through the sketch.
 //!
-//! A family maps the parameters $\theta$ of an atom to its sketch $a(\theta) \in \mathbb C^m$. Decoders work on all k atoms of a mixture at once, so that
-//! the work is matrix products, and never form Jacobians: they ask for vector-Jacobian products.
+//! A family maps the parameters $\theta$ of an atom to its sketch $a(\theta) \in \mathbb C^m$. Decoders work
+//! on all k atoms of a mixture at once, so that the work is matrix products, and never form Jacobians: they
+//! ask for vector-Jacobian products.
 //!
-//! A complex vector is held as two real ones. For a feature with one block (the cosine) only the real parts count, and decoders keep the
-//! imaginary cotangents at zero.
+//! A complex vector is held as two real ones. For a feature with one block (the cosine) only the real parts
+//! count, and decoders keep the imaginary cotangents at zero.
 
 mod gaussian;
 mod stable;
@@ -62,7 +63,8 @@ pub trait AtomFamily: Send + Sync {
     fn n_shared(&self) -> usize;
     /// Ends of all parameters, for locations in the box `low..high` of working coordinates.
     fn bounds(&self, low: &[f64], high: &[f64]) -> ParamBounds;
-    /// The change of each parameter of an atom, and of each shared one, that changes the sketch by about its own size.
+    /// The change of each parameter of an atom, and of each shared one, that changes the sketch by about its
+    /// own size.
     fn units(&self) -> (Vec<f64>, Vec<f64>);
     /// The same family at some of the frequencies, in the order given.
     fn restrict(&self, which: &[usize]) -> Box<dyn AtomFamily>;
@@ -70,10 +72,11 @@ pub trait AtomFamily: Send + Sync {
     fn init(&self, location: &[f64], variance: f64) -> Vec<f64>;
     /// Sketches of the atoms: `atoms` has k rows of `n_params`.
     fn sketch_batch(&self, atoms: &[f64], shared: &[f64], out: &mut Batch);
-    /// Gradient in `atoms` and `shared` of $\sum_{k,j} u_{kj}\,\mathrm{Re}\,a_{kj} + v_{kj}\,\mathrm{Im}\,a_{kj}$ with the cotangent $u + iv$.
+    /// Gradient in `atoms` and `shared` of
+    /// $\sum_{k,j} u_{kj}\,\mathrm{Re}\,a_{kj} + v_{kj}\,\mathrm{Im}\,a_{kj}$ with the cotangent $u + iv$.
     ///
-    /// `values` are the sketches of the same atoms, as [`sketch_batch`](AtomFamily::sketch_batch) gives them. Gradients are overwritten; the cotangent is
-    /// used as working memory and has no meaning afterwards.
+    /// `values` are the sketches of the same atoms, as [`sketch_batch`](AtomFamily::sketch_batch) gives them.
+    /// Gradients are overwritten; the cotangent is used as working memory and has no meaning afterwards.
     fn vjp_batch(
         &self,
         atoms: &[f64],

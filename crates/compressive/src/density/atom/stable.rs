@@ -1,6 +1,8 @@
-//! Sub-Gaussian alpha-stable atoms: $a_j(\theta) = e^{i(\omega_j^\top c + \xi_j)}\, e^{-h_j^{\alpha/2}}$ with $h_j = \tfrac12 \omega_j^\top \Sigma\, \omega_j$.
+//! Sub-Gaussian alpha-stable atoms: $a_j(\theta) = e^{i(\omega_j^\top c + \xi_j)}\, e^{-h_j^{\alpha/2}}$ with
+//! $h_j = \tfrac12 \omega_j^\top \Sigma\, \omega_j$.
 //!
-//! $\alpha = 2$ is the Gaussian of covariance $\Sigma$, $\alpha = 1$ the elliptical Cauchy law; below 2 the tails fall like $|x|^{-1-\alpha}$ and there is no variance, so $\Sigma$ is a scale. Only the
+//! $\alpha = 2$ is the Gaussian of covariance $\Sigma$, $\alpha = 1$ the elliptical Cauchy law; below 2 the
+//! tails fall like $|x|^{-1-\alpha}$ and there is no variance, so $\Sigma$ is a scale. Only the
 //! characteristic function has a closed form, which is all that a sketch needs.
 //!
 //! | scale | parameters of an atom |
@@ -8,8 +10,10 @@
 //! | isotropic | c, $\tau$, $\alpha$ with $\Sigma = \tau I$ |
 //! | diagonal | c, $\sigma_1^2 \dots \sigma_d^2$, $\alpha$ |
 //!
-//! Gradients: with $s_j$ and $t_j$ as for [`Gaussian`](super::Gaussian) atoms, the location gets $\sum_j t_j \omega_j$, a variance $\sigma_c^2$ gets
-//! $-\sum_j s_j\, \tfrac\alpha4 h_j^{\alpha/2 - 1} \omega_{jc}^2$, and $\alpha$ gets $-\sum_j s_j\, \tfrac12 h_j^{\alpha/2} \ln h_j$.
+//! Gradients: with $s_j$ and $t_j$ as for [`Gaussian`](super::Gaussian) atoms, the location gets
+//! $\sum_j t_j \omega_j$, a variance $\sigma_c^2$ gets
+//! $-\sum_j s_j\, \tfrac\alpha4 h_j^{\alpha/2 - 1} \omega_{jc}^2$, and $\alpha$ gets
+//! $-\sum_j s_j\, \tfrac12 h_j^{\alpha/2} \ln h_j$.
 //!
 //! Cost: as for Gaussian atoms, and one logarithm and exponential more for each of k m entries.
 //! Reference: \[KDL18\], whose atoms have two channels and a zero mean.
@@ -38,7 +42,8 @@ pub struct Stable {
 }
 
 impl Stable {
-    /// The family at the frequencies of a Gaussian one; one scale an atom, or one for each coordinate if `diagonal`.
+    /// The family at the frequencies of a Gaussian one; one scale an atom, or one for each coordinate if
+    /// `diagonal`.
     pub fn new(points: &Gaussian, diagonal: bool) -> Stable {
         let rows = points.frequencies().chunks_exact(points.dim());
         let squares = match diagonal {

@@ -1,10 +1,12 @@
 //! Greedy landmarks: pivoted Cholesky (\[CCDR22\] section 3.2).
 //!
 //! 1. Start with the residual $d_i = \kappa(x_i, x_i) = 1$ of every row.
-//! 2. The next landmark is the row of the largest residual, the first of equals: the row that is farthest from the span of the landmarks.
+//! 2. The next landmark is the row of the largest residual, the first of equals: the row that is farthest
+//!    from the span of the landmarks.
 //! 3. One step of Cholesky's factorisation updates the residuals; again from 2.
 //!
-//! Cost: $n m^2 / 2$ multiply-adds and n m kernel values, in memory for n m numbers. Outliers are chosen first, which is what bounds the error of the worst row.
+//! Cost: $n m^2 / 2$ multiply-adds and n m kernel values, in memory for n m numbers. Outliers are chosen
+//! first, which is what bounds the error of the worst row.
 
 use super::pilot::{Partial, Pilot};
 

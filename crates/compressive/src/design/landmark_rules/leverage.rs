@@ -1,16 +1,20 @@
 //! Landmarks by approximate ridge leverage scores (BLESS, \[RCCR18\], as \[CCDR22\] section 3.2 uses it).
 //!
-//! The ridge leverage score of row i is $\tau_i(\lambda) = (K (K + \lambda I)^{-1})_{ii}$. BLESS estimates it from a small weighted set D of rows that grows as $\lambda$ falls:
+//! The ridge leverage score of row i is $\tau_i(\lambda) = (K (K + \lambda I)^{-1})_{ii}$. BLESS estimates it
+//! from a small weighted set D of rows that grows as $\lambda$ falls:
 //!
 //! 1. D: every row with probability $q/n$, at least one; $\lambda = n$;
-//! 2. $\lambda \leftarrow \lambda / e$; draw U: every row with probability $u = \min(q / (1 + \lambda), 1)$, which bounds the scores;
-//! 3. for i in U: $\tau_i = (1 - k_{Di}^\top (K_{DD} + \lambda\,\mathrm{diag}(p_D))^{-1} k_{Di}) / \lambda$ with p the probabilities of the rows of D;
-//! 4. the new D has every i in U with probability $\min(q \tau_i, u)/u$, so $p_i = \min(q \tau_i, u)$; $\sum_U \min(q\tau_i, u) / (q u)$ estimates the number of degrees of
-//!    freedom;
+//! 2. $\lambda \leftarrow \lambda / e$; draw U: every row with probability $u = \min(q / (1 + \lambda), 1)$,
+//!    which bounds the scores;
+//! 3. for i in U: $\tau_i = (1 - k_{Di}^\top (K_{DD} + \lambda\,\mathrm{diag}(p_D))^{-1} k_{Di}) / \lambda$
+//!    with p the probabilities of the rows of D;
+//! 4. the new D has every i in U with probability $\min(q \tau_i, u)/u$, so $p_i = \min(q \tau_i, u)$;
+//!    $\sum_U \min(q\tau_i, u) / (q u)$ estimates the number of degrees of freedom;
 //! 5. again from 2 until that number reaches m/2, or $\lambda$ its least value.
 //!
 //! Then m rows are drawn without replacement with probability proportional to the scores of all rows.
-// Differs from [CCDR22]: there the number of landmarks is random and set through lambda; a sketch has as many as it was asked for.
+// Differs from [CCDR22]: there the number of landmarks is random and set through lambda; a sketch has as many
+// as it was asked for.
 //!
 //! Cost: $n m^2$ multiply-adds.
 

@@ -1,7 +1,9 @@
 //! Landmarks of Nystrom sketches: which rows of a pilot sample the kernel is evaluated at.
 //!
-//! A Nystrom sketch \[CCDR22\] sums the kernel values $\kappa(u, y_j) = e^{-|u - y_j|^2 / 2\sigma^2}$ of every row at m landmarks $y_j$. What can be learned from it
-//! is what the span of $\kappa(y_1, \cdot) \dots \kappa(y_m, \cdot)$ holds of the data's mean embedding, so the landmarks should span as much of the data as they can.
+//! A Nystrom sketch \[CCDR22\] sums the kernel values $\kappa(u, y_j) = e^{-|u - y_j|^2 / 2\sigma^2}$ of
+//! every row at m landmarks $y_j$. What can be learned from it is what the span of
+//! $\kappa(y_1, \cdot) \dots \kappa(y_m, \cdot)$ holds of the data's mean embedding, so the landmarks should
+//! span as much of the data as they can.
 //!
 //! | name | rule | cost, n pilot rows | reference |
 //! |---|---|---|---|
@@ -11,8 +13,9 @@
 //! | `rpcholesky` | a row drawn with probability proportional to its squared distance from the span so far | $n m^2$ | \[CETW25\] |
 //! | `box` | uniformly in the declared data box, which needs no row | m | this project's own |
 //!
-//! The landmarks are rows of the pilot in working coordinates, rounded to single precision (what the kernel computes with), and are written into the spec: a sketch
-//! with landmarks from the data shows m of its rows to whoever reads it. Only `box` landmarks may be published without a thought.
+//! The landmarks are rows of the pilot in working coordinates, rounded to single precision (what the kernel
+//! computes with), and are written into the spec: a sketch with landmarks from the data shows m of its rows
+//! to whoever reads it. Only `box` landmarks may be published without a thought.
 
 mod greedy;
 mod leverage;
@@ -36,9 +39,11 @@ const ROWS_PER_LANDMARK: usize = 5;
 /// Pilot rows looked at in any case.
 const ROWS_MIN: usize = 10_000;
 
-/// Chooses `size` landmarks among pilot rows (row-major, working coordinates) for the kernel of width `scale`.
+/// Chooses `size` landmarks among pilot rows (row-major, working coordinates) for the kernel of width
+/// `scale`.
 ///
-/// Fails if there are fewer rows than landmarks. Rules that run out of rows with anything new to add fill up with other rows, drawn uniformly.
+/// Fails if there are fewer rows than landmarks. Rules that run out of rows with anything new to add fill up
+/// with other rows, drawn uniformly.
 pub fn choose(
     rule: LandmarkRule,
     rows: &[f64],

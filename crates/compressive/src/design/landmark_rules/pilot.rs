@@ -38,7 +38,8 @@ impl<'a> Pilot<'a> {
 
 /// The partial Cholesky factor $K \approx G^\top G$ after some pivots, and what it leaves of the diagonal.
 ///
-/// After t pivots the residual $d_i$ is the squared distance of $\kappa(x_i, \cdot)$ from the span of the pivots. Memory: t n numbers.
+/// After t pivots the residual $d_i$ is the squared distance of $\kappa(x_i, \cdot)$ from the span of the
+/// pivots. Memory: t n numbers.
 pub(super) struct Partial<'a> {
     pilot: &'a Pilot<'a>,
     /// G, t rows of n.
@@ -75,7 +76,8 @@ impl<'a> Partial<'a> {
         at.iter().flat_map(|&i| self.factor.iter().skip(i).step_by(n).copied()).collect()
     }
 
-    /// Adds pivots whose residual kernel has the lower factor `lower` (b rows of b). Cost: b n t multiply-adds.
+    /// Adds pivots whose residual kernel has the lower factor `lower` (b rows of b). Cost: b n t
+    /// multiply-adds.
     pub(super) fn add(&mut self, pivots: &[usize], lower: &[f64]) {
         let (n, b, t) = (self.pilot.len(), pivots.len(), self.pivots.len());
         let mut block: Vec<f64> = pivots.iter().flat_map(|&i| self.pilot.column(i)).collect();

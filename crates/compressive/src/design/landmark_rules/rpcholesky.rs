@@ -1,11 +1,13 @@
 //! Randomly pivoted Cholesky landmarks, in blocks (\[CETW25\]).
 //!
-//! The plain loop draws the next landmark with probability proportional to the residuals $d_i$, then updates them by one step of Cholesky's factorisation. The
-//! block form has the same law with fewer passes over the memory, by rejection:
+//! The plain loop draws the next landmark with probability proportional to the residuals $d_i$, then updates
+//! them by one step of Cholesky's factorisation. The block form has the same law with fewer passes over the
+//! memory, by rejection:
 //!
 //! 1. draw b rows with probability proportional to the residuals, with replacement;
 //! 2. form the residual kernel H of these rows; $h_j$ is its diagonal before any of them is a landmark;
-//! 3. for j = 1 ... b: accept row j with probability $H_{jj} / h_j$, with H the residual after the rows accepted before, and eliminate it from H;
+//! 3. for j = 1 ... b: accept row j with probability $H_{jj} / h_j$, with H the residual after the rows
+//!    accepted before, and eliminate it from H;
 //! 4. add the accepted rows to the factor in one product, update the residuals; again from 1.
 //!
 //! Cost: $n m^2$ multiply-adds and n m kernel values, in memory for n m numbers.

@@ -117,7 +117,8 @@ fn leverage_scores_are_close_to_the_exact_ones() {
     let errors: Vec<f64> = found.iter().zip(&exact).map(|(f, e)| (f / e).ln().abs()).collect();
     let worst = errors.iter().copied().fold(0.0, f64::max);
     let mean = errors.iter().sum::<f64>() / n as f64;
-    // The estimates of BLESS are within a constant factor with high probability; one in 300 is off by 2.3 here, the mean error is 20%.
+    // The estimates of BLESS are within a constant factor with high probability; one in 300 is off by 2.3
+    // here, the mean error is 20%.
     assert!(worst < 3f64.ln() && mean < 0.3, "worst {worst}, mean {mean}");
     let degrees: f64 = exact.iter().sum();
     assert!((15.0..60.0).contains(&degrees), "{degrees}");

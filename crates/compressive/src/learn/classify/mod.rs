@@ -1,12 +1,16 @@
 //! Classification from one sketch per class.
 //!
-//! The class means $z_k$ of the features and the class counts $n_k$ are all there is (\[Sch21\] section 6.1). Three rules use the means as they are (see
-//! [`Rule`]); the fourth fits a mixture to each class:
+//! The class means $z_k$ of the features and the class counts $n_k$ are all there is (\[Sch21\] section 6.1).
+//! Three rules use the means as they are (see [`Rule`]); the fourth fits a mixture to each class:
 //!
-//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`mixture`]. One component, unless `k` asks for more, with a full covariance if columns, rows and sketch allow.
-//!    A single component of whitened columns takes its mean from a fit with a known covariance of four times that of all rows, which settles in the middle of the class.
-//! 2. Draw the covariances together: $\Sigma_{kl} \leftarrow (n_{kl} \Sigma_{kl} + \nu \bar\Sigma) / (n_{kl} + \nu)$, $n_{kl} = \alpha_{kl} n_k$: as if $\nu$ rows of a shared shape $\bar\Sigma$ had been
-//!    seen in each component. Small classes so keep a usable shape. See the module `classify/shape.rs`.
+//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`mixture`]. One component, unless `k` asks
+//!    for more, with a full covariance if columns, rows and sketch allow. A single component of whitened
+//!    columns takes its mean from a fit with a known covariance of four times that of all rows, which settles
+//!    in the middle of the class.
+//! 2. Draw the covariances together:
+//!    $\Sigma_{kl} \leftarrow (n_{kl} \Sigma_{kl} + \nu \bar\Sigma) / (n_{kl} + \nu)$,
+//!    $n_{kl} = \alpha_{kl} n_k$: as if $\nu$ rows of a shared shape $\bar\Sigma$ had been seen in each
+//!    component. Small classes so keep a usable shape. See the module `classify/shape.rs`.
 //! 3. Bayes' rule: $\arg\max_k p_k f_k(x)$.
 //!
 //! Private sketches give moments like any other: their counts, noisy as they are, make the priors.
@@ -42,7 +46,8 @@ pub enum Method {
 }
 
 impl Method {
-    /// The rule to use where there are no rows to choose one with: mixtures, or for images, whose features have no density, the centred class means.
+    /// The rule to use where there are no rows to choose one with: mixtures, or for images, whose features
+    /// have no density, the centred class means.
     pub fn default_for(map: &Map) -> Method {
         if matches!(map, Map::Images(_)) { Method::Centred } else { Method::Mixture }
     }

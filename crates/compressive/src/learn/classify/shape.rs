@@ -1,8 +1,11 @@
 //! Step 2 of mixtures for classes: covariances are drawn to a shape that all classes share.
 //!
-//! - Whitened columns have the covariance I over all classes together, of which the class means $\mu_k$ make up the part between classes. What is left is the covariance
-//!   within them, $\bar\Sigma = I - \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top$ with $\mu = \sum_k p_k \mu_k$, eigenvalues at least 1/1000. It takes no sketch entries but those that tell the means. A class whose own covariance was learned in full
-//!   counts it with its rows against $\nu = d$ of the shared shape; any other class of one component takes the shared shape alone, which is Fisher's linear discriminant.
+//! - Whitened columns have the covariance I over all classes together, of which the class means $\mu_k$ make
+//!   up the part between classes. What is left is the covariance within them,
+//!   $\bar\Sigma = I - \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top$ with $\mu = \sum_k p_k \mu_k$, eigenvalues
+//!   at least 1/1000. It takes no sketch entries but those that tell the means. A class whose own covariance
+//!   was learned in full counts it with its rows against $\nu = d$ of the shared shape; any other class of
+//!   one component takes the shared shape alone, which is Fisher's linear discriminant.
 //! - Without whitening $\bar\Sigma$ is the mean of the classes' variances, a diagonal matrix, with $\nu = 4$.
 //!
 //! Shares $p_k$ are those of the rows, whatever priors the rule is given. Cost: d^3.
@@ -48,8 +51,10 @@ pub(super) fn draw_together(
     Ok(())
 }
 
-/// A covariance wider than any class, in the user's units, if the columns are whitened. A Gaussian of this known shape has only its mean to be learned, and the mean is that of all rows of the class:
-/// one that is as narrow as the class settles among those few rows that are near each other, of which there are hardly any in many columns.
+/// A covariance wider than any class, in the user's units, if the columns are whitened. A Gaussian of this
+/// known shape has only its mean to be learned, and the mean is that of all rows of the class: one that is as
+/// narrow as the class settles among those few rows that are near each other, of which there are hardly any
+/// in many columns.
 pub(super) fn wide(transform: &Transform) -> Result<Option<Vec<Vec<f64>>>> {
     if transform.whiten.is_none() {
         return Ok(None);

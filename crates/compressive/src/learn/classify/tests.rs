@@ -124,7 +124,8 @@ fn whitened_classes_of_few_rows_share_the_covariance_within_classes() {
     for mixture in mixtures {
         let Covariances::Full(matrices) = &mixture.covariances else { panic!("whitened") };
         let [[a, b], [_, c]] = [[matrices[0][0][0], matrices[0][0][1]], [0.0, matrices[0][1][1]]];
-        // (9 + 0.04) / 2 on the diagonal, (9 - 0.04) / 2 beside it: the variance across, (a + c) / 2 - b, is 0.04, and 0.29 with the part between classes.
+        // (9 + 0.04) / 2 on the diagonal, (9 - 0.04) / 2 beside it: the variance across, (a + c) / 2 - b, is
+        // 0.04, and 0.29 with the part between classes.
         assert!((4.0..5.0).contains(&a) && (4.0..5.0).contains(&c), "{matrices:?}");
         assert!((0.01..0.12).contains(&((a + c) / 2.0 - b)), "{matrices:?}");
     }
@@ -166,7 +167,8 @@ fn mixtures_of_images_are_refused() {
     assert!(message(Method::default_for(&operator.spec().map)).is_ok());
 }
 
-/// Three classes of `n` rows each in 12 columns; class k is shifted by 3 along column k, and its first column is skewed.
+/// Three classes of `n` rows each in 12 columns; class k is shifted by 3 along column k, and its first column
+/// is skewed.
 fn wide_rows(class: usize, n: usize) -> Vec<f64> {
     let mut stream = Stream::new(11, Purpose::Decode, class as u64);
     let mut row = || -> Vec<f64> {
@@ -198,6 +200,7 @@ fn a_class_of_few_rows_in_many_columns_keeps_its_mean_among_larger_ones() {
     let fresh: Vec<f64> = (0..3).flat_map(|k| wide_rows(k, 400).split_off(12 * 100)).collect();
     let labels = classifier.predictor(&columns).unwrap().classify(RowsRef::F64(&fresh)).unwrap();
     let right = labels.iter().enumerate().filter(|(i, label)| **label as usize == i / 300).count();
-    // The best rule has about 3% errors, one learned from 136 rows some more, and a class with a wrong mean is lost.
+    // The best rule has about 3% errors, one learned from 136 rows some more, and a class with a wrong mean
+    // is lost.
     assert!(right >= 780, "{right} of 900");
 }

@@ -2,7 +2,8 @@
 //!
 //! 1. Of each class every third row is held out; the others are sketched.
 //! 2. Every rule is learned from these sketches and gives the held-out rows to classes.
-//! 3. In the order mixture, nearest, centred, correlation, a rule takes the place of the best before it if it has fewer errors, $e < e'$, by more than the chance of so few rows: $e' - e > \sqrt{e + e'}$.
+//! 3. In the order mixture, nearest, centred, correlation, a rule takes the place of the best before it if it
+//!    has fewer errors, $e < e'$, by more than the chance of so few rows: $e' - e > \sqrt{e + e'}$.
 //!
 //! Cost: one sketch of the rows, and a classifier of each kind.
 
@@ -31,7 +32,8 @@ const EVERY: usize = 3;
 /// Fewest held-out rows that decide anything.
 const ROWS_MIN: usize = 10;
 
-/// Chooses by `rows` (in the user's units, row-major) and their labels; none if they are too few, or of one class.
+/// Chooses by `rows` (in the user's units, row-major) and their labels; none if they are too few, or of one
+/// class.
 pub fn choose(
     operator: &SketchOperator,
     rows: &[f64],

@@ -1,11 +1,13 @@
 //! Generative networks from a sketch (\[Sch21\] section 6.2).
 //!
-//! A fully connected network $G_\theta$ maps latent rows $\xi \sim N(0, I_p)$ to rows of a table. It is trained until the sketch of what it makes is the sketch of the data,
+//! A fully connected network $G_\theta$ maps latent rows $\xi \sim N(0, I_p)$ to rows of a table. It is
+//! trained until the sketch of what it makes is the sketch of the data,
 //! $$\min_\theta \sum_j w_j \lvert z_j - \mathbb E_\xi\,\Phi_j(G_\theta(\xi)) \rvert^2,$$
 //! and never sees the data.
 //!
 //! - [`train`] learns a model from a sketch's moments.
-//! - [`Generator`](crate::model::Generator) is the network as a model keeps it; [`Generator::sample`](crate::model::Generator::sample) draws rows in the user's units.
+//! - [`Generator`](crate::model::Generator) is the network as a model keeps it;
+//!   [`Generator::sample`](crate::model::Generator::sample) draws rows in the user's units.
 //!
 //! ```no_run
 //! use compressive::design::{LawChoice, Look, Request, Task, design};
@@ -26,8 +28,9 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 //!
-//! The same Fourier sketch, parameters and seed give the same network to the last bit, on every machine and for any number of threads: sums are taken over fixed chunks in a fixed order, with the
-//! IEEE operations only.
+//! The same Fourier sketch, parameters and seed give the same network to the last bit, on every machine and
+//! for any number of threads: sums are taken over fixed chunks in a fixed order, with the IEEE operations
+//! only.
 
 mod adam;
 mod sketch_layer;

@@ -1,13 +1,19 @@
-//! The sketch as the fixed last layer of a network (\[Sch21\] section 6.2.3): its loss, and the loss' gradient in the rows.
+//! The sketch as the fixed last layer of a network (\[Sch21\] section 6.2.3): its loss, and the loss'
+//! gradient in the rows.
 //!
-//! Two halves A and B of a batch are drawn independently. With the mean features $\bar a^A_j = \frac1{n_A} \sum_{i \in A} \phi(t_{ij})$, $t_{ij} = \omega_j^\top u_i + \xi_j$, the loss is
+//! Two halves A and B of a batch are drawn independently. With the mean features
+//! $\bar a^A_j = \frac1{n_A} \sum_{i \in A} \phi(t_{ij})$, $t_{ij} = \omega_j^\top u_i + \xi_j$, the loss is
 //! $$L = \sum_j w_j\,\mathrm{Re}\big( (\bar a^A_j - z_j)^* (\bar a^B_j - z_j) \big), \qquad \sum_j w_j = 1,$$
-//! whose mean is $\sum_j w_j \lvert \mathbb E\,\phi_j - z_j \rvert^2$ exactly, however the rows within a half depend on each other.
-// Differs from [Sch21]: its eq. 6.14 squares the residual of one batch, which adds the batch's own variance to the loss and draws generated rows together.
+//! whose mean is $\sum_j w_j \lvert \mathbb E\,\phi_j - z_j \rvert^2$ exactly, however the rows within a half
+//! depend on each other.
+// Differs from [Sch21]: its eq. 6.14 squares the residual of one batch, which adds the batch's own variance
+// to the loss and draws generated rows together.
 //!
-//! Weights are inverse variances of the entries: $1 - \lvert z_j\rvert^2$ from sampling, held above 0.05, plus what noise was added, in units of 1/N. Cost: 2 n m (d + 20), in single precision.
+//! Weights are inverse variances of the entries: $1 - \lvert z_j\rvert^2$ from sampling, held above 0.05,
+//! plus what noise was added, in units of 1/N. Cost: 2 n m (d + 20), in single precision.
 //!
-//! A quantised feature has other harmonics than the first: they add $\sum_h r_h\,\mathbb E\, e^{iht_j}$ to $z_j$. [`SketchLayer::predict_harmonics`] takes out what generated rows predict of them.
+//! A quantised feature has other harmonics than the first: they add $\sum_h r_h\,\mathbb E\, e^{iht_j}$ to
+//! $z_j$. [`SketchLayer::predict_harmonics`] takes out what generated rows predict of them.
 
 use std::f64::consts::TAU;
 
@@ -19,9 +25,11 @@ use crate::error::{Error, Result};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
-/// Smallest variance of a feature that is used as a weight: low frequencies, whose features hardly vary, may count at most this much more than high ones.
+/// Smallest variance of a feature that is used as a weight: low frequencies, whose features hardly vary, may
+/// count at most this much more than high ones.
 const VARIANCE_FLOOR: f64 = 0.05;
-/// Harmonics weaker than this are left in: together they are a few percent of an entry at the lowest frequencies, and nothing elsewhere.
+/// Harmonics weaker than this are left in: together they are a few percent of an entry at the lowest
+/// frequencies, and nothing elsewhere.
 const HARMONIC_MIN: f64 = 0.06;
 /// Rows whose features are summed in single precision.
 const CHUNK: usize = 128;
@@ -86,7 +94,8 @@ impl SketchLayer {
         !self.harmonics.is_empty()
     }
 
-    /// Takes out of the sketch what rows (n x d, working coordinates) predict of the other harmonics. Cost: n m (d + 20) for each harmonic.
+    /// Takes out of the sketch what rows (n x d, working coordinates) predict of the other harmonics. Cost: n
+    /// m (d + 20) for each harmonic.
     pub fn predict_harmonics(&mut self, rows: &[f32]) {
         let (m, dim) = (self.dither.len(), self.turns.len() / self.dither.len());
         let n = (rows.len() / dim) as f64;
@@ -120,7 +129,8 @@ impl SketchLayer {
         self.target.len()
     }
 
-    /// Adds the features of rows (n x d, working coordinates) to `sums`: m cosines, m sines. At most a few hundred rows at a call keep the single-precision sums exact to 1e-6.
+    /// Adds the features of rows (n x d, working coordinates) to `sums`: m cosines, m sines. At most a few
+    /// hundred rows at a call keep the single-precision sums exact to 1e-6.
     pub fn sums(&self, rows: &[f32], sums: &mut [f32]) {
         wave_sums(&self.turns, &self.dither, rows, sums);
     }
@@ -131,7 +141,8 @@ impl SketchLayer {
         entries.zip(first.iter().zip(second)).map(|((z, w), (a, b))| w * (a - z) * (b - z)).sum()
     }
 
-    /// What [`SketchLayer::gradient`] needs for rows of a half of `n_rows` rows, from the mean features of the other half.
+    /// What [`SketchLayer::gradient`] needs for rows of a half of `n_rows` rows, from the mean features of
+    /// the other half.
     pub fn pull(&self, other: &[f64], n_rows: usize) -> Vec<f32> {
         let entries = self.target.iter().zip(&self.weights).zip(other);
         entries.map(|((z, w), a)| (TAU * w * (a - z) / n_rows as f64) as f32).collect()
@@ -143,7 +154,8 @@ impl SketchLayer {
     }
 }
 
-/// Variance of each entry of a sketch, both parts together: proportional to $1 - \lvert z_j\rvert^2$ from sampling, with the target's own mean, and what was added.
+/// Variance of each entry of a sketch, both parts together: proportional to $1 - \lvert z_j\rvert^2$ from
+/// sampling, with the target's own mean, and what was added.
 fn variances(target: &Target) -> Vec<f64> {
     let spread = |(re, im): (&f64, &f64)| (1.0 - re * re - im * im).max(VARIANCE_FLOOR);
     let spreads: Vec<f64> = target.re.iter().zip(&target.im).map(spread).collect();
@@ -206,7 +218,8 @@ mod tests {
 
     #[test]
     fn the_loss_is_unbiased_over_batches() {
-        // The mean over 400 pairs of halves of 5 rows against one pair of 20,000: the standard error of the former is measured, and four are allowed; the square of one batch of 5 would be too large by a
+        // The mean over 400 pairs of halves of 5 rows against one pair of 20,000: the standard error of the
+        // former is measured, and four are allowed; the square of one batch of 5 would be too large by a
         // fifth of the features' variance.
         for feature in [Wave::Fourier, Wave::Cosine] {
             let layer = layer(feature);
@@ -221,7 +234,8 @@ mod tests {
 
     #[test]
     fn what_rows_predict_of_other_harmonics_leaves_the_first() {
-        // One-bit features of the very rows that are sketched: without the other harmonics the entries are means of e^{it}, but for those left in and the sampling of 1000 rows.
+        // One-bit features of the very rows that are sketched: without the other harmonics the entries are
+        // means of e^{it}, but for those left in and the sampling of 1000 rows.
         let waves = Waves::usual(Wave::OneBit, FrequencyLaw::AdaptedRadius);
         let operator = SketchSpec::new(["x", "y"], waves, 2.0, 150).build().expect("valid");
         let rows = rows(4000, 8);

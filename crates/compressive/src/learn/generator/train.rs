@@ -3,14 +3,17 @@
 //! A step:
 //! 1. draws two halves of a batch of latent rows, each a randomly shifted lattice mapped to $N(0, I_p)$;
 //! 2. makes $u_i = G_\theta(\xi_i)$, rows in working coordinates, and the mean features of each half;
-//! 3. takes the unbiased loss of [`SketchLayer`] and its gradient in the rows (eq. 6.15, the fixed last layer);
+//! 3. takes the unbiased loss of [`SketchLayer`] and its gradient in the rows (eq. 6.15, the fixed last
+//!    layer);
 //! 4. carries that gradient back to $\theta$;
 //! 5. moves $\theta$ by Adam, at a rate that falls smoothly from its first value to zero.
 //!
-//! Every twentieth of the steps, what the network predicts of a quantised feature's other harmonics is taken out of the sketch.
-//! The network returned has the mean of the weights over the last steps, which takes the batches' noise out.
+//! Every twentieth of the steps, what the network predicts of a quantised feature's other harmonics is taken
+//! out of the sketch. The network returned has the mean of the weights over the last steps, which takes the
+//! batches' noise out.
 //!
-//! Cost a step: 2 n m (d + 20) for the sketch and 6 n |theta| for the network, n the batch. Rows are worked on in chunks of 128; the chunks' sums are added in order, so that threads change no bit.
+//! Cost a step: 2 n m (d + 20) for the sketch and 6 n |theta| for the network, n the batch. Rows are worked
+//! on in chunks of 128; the chunks' sums are added in order, so that threads change no bit.
 
 use super::adam::Adam;
 use super::sketch_layer::SketchLayer;
@@ -68,12 +71,14 @@ pub fn default_latent(dim: usize) -> usize {
 const CHUNK: usize = 128;
 /// Share of the steps, at the end, whose weights are averaged.
 const AVERAGED: f64 = 0.1;
-/// Share of the steps between two predictions of a quantised feature's other harmonics, and the rows they are made with.
+/// Share of the steps between two predictions of a quantised feature's other harmonics, and the rows they are
+/// made with.
 const REFRESHED: (f64, usize) = (0.05, 1 << 14);
 /// Independent rows of each half that the trained network is measured with.
 const MEASURED: usize = 1 << 16;
 
-/// Trains a generator on a sketch; `progress` gets each step and its loss. The model's `origin` holds the loss of the result as `info.cost` and, in units of the sketch's noise, as `misfit`.
+/// Trains a generator on a sketch; `progress` gets each step and its loss. The model's `origin` holds the
+/// loss of the result as `info.cost` and, in units of the sketch's noise, as `misfit`.
 pub fn train(
     operator: &SketchOperator,
     moments: &Moments,
@@ -261,7 +266,8 @@ impl Chunk {
     }
 }
 
-/// $1 - 3x^2 + 2x^3$ of the first rate after a share x of the steps: close to half a cosine, from IEEE operations only.
+/// $1 - 3x^2 + 2x^3$ of the first rate after a share x of the steps: close to half a cosine, from IEEE
+/// operations only.
 fn rate_at(params: &TrainParams, step: usize) -> f64 {
     let done = step as f64 / params.steps as f64;
     params.rate * (1.0 - done * done * (3.0 - 2.0 * done))

@@ -1,7 +1,8 @@
 //! Principal components of the rows behind a quadratic sketch.
 //!
-//! The columns' common spread s brings eigenvalues back to the user's units, $\lambda s^2$, and leaves the eigenvectors as they are. Columns with spreads of their own
-//! have components in coordinates $(x - \mu) / s$, and the model says so.
+//! The columns' common spread s brings eigenvalues back to the user's units, $\lambda s^2$, and leaves the
+//! eigenvectors as they are. Columns with spreads of their own have components in coordinates
+//! $(x - \mu) / s$, and the model says so.
 
 pub(crate) mod decode;
 

@@ -1,6 +1,7 @@
 //! The covariance of one row's features under a mixture, in closed form.
 //!
-//! With phases $t_a = \omega_a^\top x + \xi_a$, $p^\pm = \mathbb E\, e^{i(t_a \pm t_b)}$ and $z_a = \mathbb E\, e^{i t_a}$:
+//! With phases $t_a = \omega_a^\top x + \xi_a$, $p^\pm = \mathbb E\, e^{i(t_a \pm t_b)}$ and
+//! $z_a = \mathbb E\, e^{i t_a}$:
 //!
 //! | | |
 //! |---|---|
@@ -8,10 +9,13 @@
 //! | $\operatorname{cov}(\sin t_a, \sin t_b)$ | $\tfrac12\mathrm{Re}(p^- - p^+) - \mathrm{Im}\,z_a\,\mathrm{Im}\,z_b$ |
 //! | $\operatorname{cov}(\cos t_a, \sin t_b)$ | $\tfrac12\mathrm{Im}(p^+ - p^-) - \mathrm{Re}\,z_a\,\mathrm{Im}\,z_b$ |
 //!
-//! and $p^\pm = \sum_l \alpha_l\, e^{i(\omega_a \pm \omega_b)^\top\mu_l + i(\xi_a \pm \xi_b)}\, e^{-\frac12 (\omega_a \pm \omega_b)^\top \Sigma_l (\omega_a \pm \omega_b)}$ for Gaussian atoms.
+//! and
+//! $p^\pm = \sum_l \alpha_l\, e^{i(\omega_a \pm \omega_b)^\top\mu_l + i(\xi_a \pm \xi_b)}\, e^{-\frac12 (\omega_a \pm \omega_b)^\top \Sigma_l (\omega_a \pm \omega_b)}$
+//! for Gaussian atoms.
 //!
-//! Entries are interleaved, $\cos t_1, \sin t_1, \cos t_2, \dots$, so that a pair of frequencies fills a 2 x 2 block; with `complex` false there are cosines only.
-//! Cost: $k m^2$ complex exponentials and $k m^2 d / 2$ multiply-adds, split over threads by block columns.
+//! Entries are interleaved, $\cos t_1, \sin t_1, \cos t_2, \dots$, so that a pair of frequencies fills a 2 x
+//! 2 block; with `complex` false there are cosines only. Cost: $k m^2$ complex exponentials and $k m^2 d / 2$
+//! multiply-adds, split over threads by block columns.
 
 use compressive_kernels::{Layout, damped_waves, product};
 
@@ -47,7 +51,8 @@ struct Component {
     projected: Vec<f64>,
 }
 
-/// The covariance of one row's features at the frequencies of `family` under the mixture `fit`, its weights scaled to sum 1.
+/// The covariance of one row's features at the frequencies of `family` under the mixture `fit`, its weights
+/// scaled to sum 1.
 pub(super) fn covariance(family: &Gaussian, fit: &Fit, complex: bool, threads: usize) -> Packed {
     if let Some(kernel) = family.kernel() {
         return super::nystrom::covariance(family, kernel, fit, threads);

@@ -1,29 +1,39 @@
-//! The last fit of a Gaussian mixture: least squares to high accuracy, then the statistically efficient refinement.
+//! The last fit of a Gaussian mixture: least squares to high accuracy, then the statistically efficient
+//! refinement.
 //!
-//! [`least_squares`] minimises $\sum_j w_j^2 \lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, as [`Problem::descend`](crate::density::Problem::descend) does, but by Levenberg-Marquardt: tens of
-//! steps instead of hundreds, and a minimum to many digits, also where a narrow valley stops the descent.
+//! [`least_squares`] minimises $\sum_j w_j^2 \lvert z_j - \sum_l \alpha_l a_j(\theta_l)\rvert^2$, as
+//! [`Problem::descend`](crate::density::Problem::descend) does, but by Levenberg-Marquardt: tens of steps
+//! instead of hundreds, and a minimum to many digits, also where a narrow valley stops the descent.
 //!
-//! [`polish`] takes into account that the entries of a sketch are neither equally noisy nor independent. With C the covariance of the n entries of z under the
-//! fitted mixture, known in closed form, it minimises
+//! [`polish`] takes into account that the entries of a sketch are neither equally noisy nor independent. With
+//! C the covariance of the n entries of z under the fitted mixture, known in closed form, it minimises
 //!
 //! $$ \chi^2(\theta, \alpha) = (z - A(\theta,\alpha))^\top C^{-1} (z - A(\theta,\alpha)), $$
 //!
-//! the optimally weighted method of moments, whose error approaches that of maximum likelihood on all rows as m grows:
+//! the optimally weighted method of moments, whose error approaches that of maximum likelihood on all rows as
+//! m grows:
 //!
-//! 1. C of one row's features at the given fit (gain-corrected; the power of a quantised feature's other harmonics and added noise go to the diagonal), divided by the rows;
-//!    what the given fit leaves unexplained beyond sampling noise is added to the diagonal as well, so that for data far from any such mixture the fit stays least squares;
-//! 2. a ridge of 1e-8 of the largest eigenvalue (power iteration) on the diagonal, then a blocked Cholesky factor;
-//! 3. Levenberg-Marquardt on the whitened residual from the given fit; again from 1 with the new fit if more `rounds` are wanted.
+//! 1. C of one row's features at the given fit (gain-corrected; the power of a quantised feature's other
+//!    harmonics and added noise go to the diagonal), divided by the rows; what the given fit leaves
+//!    unexplained beyond sampling noise is added to the diagonal as well, so that for data far from any such
+//!    mixture the fit stays least squares;
+//! 2. a ridge of 1e-8 of the largest eigenvalue (power iteration) on the diagonal, then a blocked Cholesky
+//!    factor;
+//! 3. Levenberg-Marquardt on the whitened residual from the given fit; again from 1 with the new fit if more
+//!    `rounds` are wanted.
 //!
-//! The total weight is one: the sketch at frequency zero, known without noise, joins as an entry of variance the ridge. When there are more than `entries_max`
-//! entries, the frequencies are split into groups and the covariances between groups are left out of C: still consistent, with an error between the two fits.
-//! If the model is right, $\chi^2$ is near [`PolishInfo::degrees`]; far above it the start was in the wrong basin, or k is too small.
+//! The total weight is one: the sketch at frequency zero, known without noise, joins as an entry of variance
+//! the ridge. When there are more than `entries_max` entries, the frequencies are split into groups and the
+//! covariances between groups are left out of C: still consistent, with an error between the two fits. If the
+//! model is right, $\chi^2$ is near [`PolishInfo::degrees`]; far above it the start was in the wrong basin,
+//! or k is too small.
 //!
-//! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each of one or two matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes.
-//! At landmarks the same is done with the covariance of kernel values (file `landmarks.rs`), and [`least_squares`] in the metric of the kernel.
-//! It does not search: it needs a start in the right basin, from a greedy decoder.
-//! References: \[KBGP18\] section 5 (the problem); A. R. Hall, *Generalized Method of Moments*, Oxford University Press, 2005 (the estimator). The closed-form
-//! covariance of sketches is this project's own.
+//! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each
+//! of one or two matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes. At landmarks the same is
+//! done with the covariance of kernel values (file `landmarks.rs`), and [`least_squares`] in the metric of
+//! the kernel. It does not search: it needs a start in the right basin, from a greedy decoder. References:
+//! \[KBGP18\] section 5 (the problem); A. R. Hall, *Generalized Method of Moments*, Oxford University Press,
+//! 2005 (the estimator). The closed-form covariance of sketches is this project's own.
 
 mod covariance;
 mod nystrom;
@@ -58,7 +68,8 @@ const RIDGE_TRIES: usize = 6;
 pub struct LeastSquaresParams {
     /// Limits of the solver.
     pub solver: LmParams,
-    /// Weight of the known total $\sum_l \alpha_l = 1$, relative to that of one sketch entry; 0 leaves the total free. Default 0.
+    /// Weight of the known total $\sum_l \alpha_l = 1$, relative to that of one sketch entry; 0 leaves the
+    /// total free. Default 0.
     pub total_weight: f64,
     /// Threads; 0, the default, for all cores. Does not change the result.
     pub threads: usize,
@@ -78,9 +89,11 @@ pub struct PolishParams {
     pub solver: LmParams,
     /// Rounds, each with the covariance at the fit of the one before. At least 1; default 1.
     pub rounds: usize,
-    /// Ridge relative to the largest eigenvalue. Above 0; default 1e-8, which gains 0.02 to 0.05 in log symmetric KL over 1e-6; if there is no factor, ten times more is tried.
+    /// Ridge relative to the largest eigenvalue. Above 0; default 1e-8, which gains 0.02 to 0.05 in log
+    /// symmetric KL over 1e-6; if there is no factor, ten times more is tried.
     pub ridge: f64,
-    /// Largest group of entries whose covariances are all taken into account. At least 2; default 9000, ten seconds and 330 MB on two cores (4200 take one second).
+    /// Largest group of entries whose covariances are all taken into account. At least 2; default 9000, ten
+    /// seconds and 330 MB on two cores (4200 take one second).
     pub entries_max: usize,
     /// Whether the known total $\sum_l \alpha_l = 1$ is used. Default true.
     pub unit_sum: bool,
@@ -106,9 +119,11 @@ pub struct PolishInfo {
     pub matrices: usize,
     /// $\chi^2$ of the given fit and of the returned one, with the covariance of the last round.
     pub chi_square: (f64, f64),
-    /// What the last $\chi^2$ is expected to be near if the model is right: $\operatorname{tr}(C\,(C + \varrho I)^{-1})$ for the ridge $\varrho$, less the free variables.
+    /// What the last $\chi^2$ is expected to be near if the model is right:
+    /// $\operatorname{tr}(C\,(C + \varrho I)^{-1})$ for the ridge $\varrho$, less the free variables.
     pub degrees: f64,
-    /// Mean square residual of the last round's start relative to its sampling noise; the part above 1 was added to the diagonal of C.
+    /// Mean square residual of the last round's start relative to its sampling noise; the part above 1 was
+    /// added to the diagonal of C.
     pub misfit: f64,
     /// The largest ridge used, relative to the largest eigenvalue of its group.
     pub ridge: f64,
@@ -134,7 +149,8 @@ impl PolishInfo {
 
 /// Least squares over weights, locations and shapes from `fit`, inside the bounds. Never worse than `fit`.
 ///
-/// Cost per step: $m p^2$ multiply-adds for p = k(1 + parameters of an atom) variables, and $p^3/6$ for the step.
+/// Cost per step: $m p^2$ multiply-adds for p = k(1 + parameters of an atom) variables, and $p^3/6$ for the
+/// step.
 pub fn least_squares(
     target: &Target,
     family: &Gaussian,
@@ -168,7 +184,8 @@ pub fn least_squares(
 
 /// The optimally weighted fit from `fit`, a good least-squares solution. Weights of the result sum to one.
 ///
-/// Where it cannot work (a start that is not finite, a covariance without factor) `fit` comes back as it was and the info says why.
+/// Where it cannot work (a start that is not finite, a covariance without factor) `fit` comes back as it was
+/// and the info says why.
 pub fn polish(
     target: &Target,
     family: &Gaussian,
@@ -227,9 +244,10 @@ fn entry_noise(target: &Target, family: &Gaussian, fit: &Fit) -> f64 {
     }
 }
 
-/// Frequencies in groups of at most `entries_max` entries, and small enough for the memory; each group has frequencies of all lengths.
-// Measured for d = 20, k = 5, m = 2050 in two groups, log symmetric KL over three draws: least squares -6.16, groups -6.70, groups by length -6.67,
-// half of the frequencies alone -6.4, no groups -6.89.
+/// Frequencies in groups of at most `entries_max` entries, and small enough for the memory; each group has
+/// frequencies of all lengths.
+// Measured for d = 20, k = 5, m = 2050 in two groups, log symmetric KL over three draws: least squares -6.16,
+// groups -6.70, groups by length -6.67, half of the frequencies alone -6.4, no groups -6.89.
 fn groups(target: &Target, entries_max: usize) -> Vec<Vec<usize>> {
     let per_frequency = if target.complex { 2 } else { 1 };
     let entries = target.size() * per_frequency;
@@ -267,7 +285,8 @@ fn weighted(
 ) -> Option<Weighted> {
     let threads = crate::num::parallel::resolve(params.threads);
     info.misfit = misfit(target, family, fit);
-    // Sampling noise shrinks with the rows while a wrong model does not: without this term many rows would turn its error into confident nonsense.
+    // Sampling noise shrinks with the rows while a wrong model does not: without this term many rows would
+    // turn its error into confident nonsense.
     let unexplained = (info.misfit - 1.0).max(0.0) * entry_noise(target, family, fit) * target.rows;
     let excess = excess(target) + unexplained;
     let variables = Variables::new(family, fit.k());
@@ -322,7 +341,8 @@ fn solve(
     let (lower, upper) = problem.variables.bounds(target, family);
     let mut x = problem.variables.pack(fit);
     for ((x, l), u) in x.iter_mut().zip(&lower).zip(&upper) {
-        // Also brings the logarithm of a variance of zero to its bound; NaN stays, and is refused by the solver.
+        // Also brings the logarithm of a variance of zero to its bound; NaN stays, and is refused by the
+        // solver.
         *x = if *x < *l {
             *l
         } else if *x > *u {

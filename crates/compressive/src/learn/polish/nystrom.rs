@@ -1,10 +1,12 @@
 //! The polish at landmarks: covariance and Jacobian of mean kernel values, in closed form.
 //!
-//! For $\kappa(x, y) = e^{-|x-y|^2/2\sigma^2}$ the product of two kernel values is one of half the squared width at the middle,
+//! For $\kappa(x, y) = e^{-|x-y|^2/2\sigma^2}$ the product of two kernel values is one of half the squared
+//! width at the middle,
 //!
 //! $$ \kappa(x, y_a)\,\kappa(x, y_b) = e^{-|y_a - y_b|^2/4\sigma^2}\; e^{-|x - \frac12(y_a + y_b)|^2/\sigma^2}, $$
 //!
-//! so its mean under a Gaussian is known. With $T = (\tfrac12\sigma^2 I + \Sigma)^{-1}$ and $A_a = (y_a - c)^\top T (y_a - c)$ the exponent for a component is
+//! so its mean under a Gaussian is known. With $T = (\tfrac12\sigma^2 I + \Sigma)^{-1}$ and
+//! $A_a = (y_a - c)^\top T (y_a - c)$ the exponent for a component is
 //! $-\tfrac14 (A_a + A_b) + \tfrac18 (y_a - y_b)^\top T (y_a - y_b) - |y_a - y_b|^2/4\sigma^2$.
 //!
 //! | variable | derivative of $\alpha_l a$, $v = T (y - c)$ for $T = (\sigma^2 I + \Sigma)^{-1}$ |
@@ -15,7 +17,8 @@
 //! | $\ln \tau$ | $\tfrac12 \tau\,(|v|^2 - \operatorname{tr} T)\,\alpha_l a$ |
 //! | $L_{ij}$ | $(v_i (L^\top v)_j - (T L)_{ij})\,\alpha_l a$ |
 //!
-//! Cost: $k m^2$ exponentials and $k m^2 d/2$ multiply-adds for the covariance, k m d for the Jacobian (k m d^2 for full covariances). The formulas are this project's own.
+//! Cost: $k m^2$ exponentials and $k m^2 d/2$ multiply-adds for the covariance, k m d for the Jacobian (k m
+//! d^2 for full covariances). The formulas are this project's own.
 
 use std::ops::Range;
 
@@ -40,7 +43,8 @@ struct Component {
     own: Vec<f64>,
 }
 
-/// The covariance of one row's kernel values at the landmarks of `family` under the mixture `fit`, its weights scaled to sum 1.
+/// The covariance of one row's kernel values at the landmarks of `family` under the mixture `fit`, its
+/// weights scaled to sum 1.
 pub(super) fn covariance(family: &Gaussian, kernel: &Kernel, fit: &Fit, threads: usize) -> Packed {
     let (d, points) = (family.dim(), kernel.points());
     let weights = fit.normalised_weights();
@@ -144,7 +148,8 @@ pub(super) fn entry_variance(family: &Gaussian, fit: &Fit) -> f64 {
     total / mean.len().max(1) as f64
 }
 
-/// The columns of the Jacobian of some atoms (of the shared variables if there are none), m rows of `columns`; an atom has `width` columns.
+/// The columns of the Jacobian of some atoms (of the shared variables if there are none), m rows of
+/// `columns`; an atom has `width` columns.
 pub(super) fn jacobian(
     family: &Gaussian,
     kernel: &Kernel,

@@ -1,13 +1,17 @@
 //! From the best fit to the best prediction: components as wide as their uncertainty.
 //!
-//! A fit to a noisy sketch knows its parameters only up to errors whose covariance is $V = (J^\top C^{-1} J + P)^{-1}$, with J the Jacobian of the sketch in weights, locations and variances, C the covariance of
-//! its entries and P a weak prior: weights within 1, locations within the data box, variances within the largest allowed. A new row of a component with location $\hat c \pm s_c$ and variance $\hat v \pm s_v$ is
-//! to be expected within
+//! A fit to a noisy sketch knows its parameters only up to errors whose covariance is
+//! $V = (J^\top C^{-1} J + P)^{-1}$, with J the Jacobian of the sketch in weights, locations and variances, C
+//! the covariance of its entries and P a weak prior: weights within 1, locations within the data box,
+//! variances within the largest allowed. A new row of a component with location $\hat c \pm s_c$ and variance
+//! $\hat v \pm s_v$ is to be expected within
 //!
 //! $$ v = \max(\hat v, s_v) + s_c^2, $$
 //!
-//! the first-order predictive variance (the maximum because a variance below its own error is not known to be smaller). Without it a component whose variance came out near zero by chance gives rows of its own an arbitrarily
-//! small likelihood. For a sketch of many rows without added noise the errors are small and nothing changes.
+//! the first-order predictive variance (the maximum because a variance below its own error is not known to be
+//! smaller). Without it a component whose variance came out near zero by chance gives rows of its own an
+//! arbitrarily small likelihood. For a sketch of many rows without added noise the errors are small and
+//! nothing changes.
 //!
 //! Cost: one normal matrix, as a step of the polish, and $p^3/3$ for p variables.
 
@@ -20,7 +24,8 @@ use crate::num::solve::{LeastSquares, cholesky};
 /// Part of its standard error that a weight is raised to.
 const WEIGHT_FLOOR: f64 = 0.5;
 
-/// The fit with predictive variances; the fit itself for families whose atoms have no variances of their own, or where the errors cannot be told.
+/// The fit with predictive variances; the fit itself for families whose atoms have no variances of their own,
+/// or where the errors cannot be told.
 pub(crate) fn predictive(target: &Target, family: &Gaussian, fit: &Fit, params: &PolishParams) -> Fit {
     if !matches!(family.covariance(), Shape::Width | Shape::Diagonal) {
         return fit.clone();
@@ -57,7 +62,8 @@ fn standard_errors(target: &Target, family: &Gaussian, fit: &Fit, params: &Polis
     }
     let (d, p) = (family.dim(), family.n_params());
     let largest = family.variance_range().1;
-    // The problem's variables are logarithms of variances: a column in the variance itself is that column over the variance.
+    // The problem's variables are logarithms of variances: a column in the variance itself is that column
+    // over the variance.
     let (mut unit, mut prior) = (vec![1.0; n], vec![1.0; n]);
     for (l, atom) in fit.atoms.chunks_exact(p).enumerate() {
         let first = l * (1 + p) + 1;
@@ -104,7 +110,8 @@ mod tests {
         noisy
     }
 
-    // Scatter over 60 refits has a relative standard error of 9%; the bound is 40%, so each of 15 comparisons fails about once in 1e5 seeds.
+    // Scatter over 60 refits has a relative standard error of 9%; the bound is 40%, so each of 15 comparisons
+    // fails about once in 1e5 seeds.
     #[test]
     fn errors_are_the_scatter_of_refits() {
         let (target, family, fit) = exact(Shape::Diagonal, 150, true);

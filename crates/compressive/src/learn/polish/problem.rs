@@ -1,10 +1,13 @@
-//! Least squares over the variables of a mixture, entry by entry weighted or whitened: what both fits of this module minimise.
+//! Least squares over the variables of a mixture, entry by entry weighted or whitened: what both fits of this
+//! module minimise.
 //!
-//! $f(x) = \tfrac12 \sum_g \lVert W_g (A_g(x) - z_g) \rVert^2 + \tfrac12 s\,(\sum_l \alpha_l - 1)^2$ over parts g of the sketch. The last term is the sketch at frequency zero, which is one for every
-//! distribution.
+//! $f(x) = \tfrac12 \sum_g \lVert W_g (A_g(x) - z_g) \rVert^2 + \tfrac12 s\,(\sum_l \alpha_l - 1)^2$ over
+//! parts g of the sketch. The last term is the sketch at frequency zero, which is one for every distribution.
 //!
-//! The gradient is $J^\top W^\top W r$ with the plain Jacobian, and costs little; $J^\top W^\top W J$ costs $n^2 p / 2 + n p^2 / 2$ when $W$ is a factor. It is therefore formed anew only when
-//! the cost has fallen below `renew` times what it was, or after six steps: near the solution a slightly old matrix leads to the same point.
+//! The gradient is $J^\top W^\top W r$ with the plain Jacobian, and costs little; $J^\top W^\top W J$ costs
+//! $n^2 p / 2 + n p^2 / 2$ when $W$ is a factor. It is therefore formed anew only when the cost has fallen
+//! below `renew` times what it was, or after six steps: near the solution a slightly old matrix leads to the
+//! same point.
 
 use std::sync::Arc;
 

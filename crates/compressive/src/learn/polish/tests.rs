@@ -27,7 +27,8 @@ fn mixture(family: &Gaussian, stream: &mut Stream) -> Fit {
     fit
 }
 
-/// A target that holds the exact sketch of a mixture, dithered, at m normal frequencies; and the family and the mixture.
+/// A target that holds the exact sketch of a mixture, dithered, at m normal frequencies; and the family and
+/// the mixture.
 pub(super) fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian, Fit) {
     let mut stream = Stream::new(11, Purpose::PilotMixture, 7);
     let frequencies: Vec<f64> = (0..m * DIM).map(|_| 1.2 * stream.normal()).collect();
@@ -166,8 +167,8 @@ fn the_normal_matrix_is_the_same_whatever_the_threads_and_symmetric() {
 
 #[test]
 fn the_covariance_agrees_with_samples() {
-    // 2e5 draws of values in [-1, 1]: the standard error of a covariance is at most 1/sqrt(2e5) = 0.0022, usually half of that; of the 24^2 entries
-    // one beyond 4.5 of the largest has a probability below 1e-3.
+    // 2e5 draws of values in [-1, 1]: the standard error of a covariance is at most 1/sqrt(2e5) = 0.0022,
+    // usually half of that; of the 24^2 entries one beyond 4.5 of the largest has a probability below 1e-3.
     let n = 200_000;
     let (target, family, fit) = exact(Shape::Full, 12, true);
     let xi = target.points.dither().to_vec();
@@ -345,8 +346,9 @@ fn sample(target: &mut Target, truth: &Fit, n: usize, seed: u64) {
 
 #[test]
 fn on_samples_the_polish_has_the_smaller_error_and_the_expected_chi_square() {
-    // Twelve sketches of 2e4 rows. The ratio of the summed squared errors is 0.76 here; chi square has a standard deviation of sqrt(2 degrees), so its mean over twelve
-    // stays within 5 sqrt(2 degrees / 12) of the degrees, to which the trace adds a few percent.
+    // Twelve sketches of 2e4 rows. The ratio of the summed squared errors is 0.76 here; chi square has a
+    // standard deviation of sqrt(2 degrees), so its mean over twelve stays within 5 sqrt(2 degrees / 12) of
+    // the degrees, to which the trace adds a few percent.
     let (mut target, family, truth) = exact(Shape::Full, 60, true);
     let (mut plain, mut polished, mut chi, mut degrees) = (0.0, 0.0, 0.0, 0.0);
     for seed in 0..12 {

@@ -1,7 +1,8 @@
 //! The variables of a least-squares fit of a Gaussian mixture, and the Jacobian of its sketch in them.
 //!
-//! For each atom: its weight, its location, its shape; then the shared shape. Variances are represented by their logarithms, a full covariance by the entries of its Cholesky
-//! factor. With $a = a_j(\theta_l)$ the columns are, at frequency j,
+//! For each atom: its weight, its location, its shape; then the shared shape. Variances are represented by
+//! their logarithms, a full covariance by the entries of its Cholesky factor. With $a = a_j(\theta_l)$ the
+//! columns are, at frequency j,
 //!
 //! | variable | derivative of $\alpha_l a$ |
 //! |---|---|
@@ -115,7 +116,8 @@ impl Variables {
         own.chain((self.n_shared > 0).then_some(Panel { atoms: 0..0, columns: shared })).collect()
     }
 
-    /// The columns of a panel: one row for each entry (interleaved real and imaginary parts, or real parts only), given the atoms' sketches `values`.
+    /// The columns of a panel: one row for each entry (interleaved real and imaginary parts, or real parts
+    /// only), given the atoms' sketches `values`.
     pub(super) fn jacobian(
         &self,
         family: &Gaussian,
@@ -157,7 +159,8 @@ impl Variables {
         out
     }
 
-    /// One row of one atom: its value, the factor of the frequency for locations, the factor of the slopes for shapes.
+    /// One row of one atom: its value, the factor of the frequency for locations, the factor of the slopes
+    /// for shapes.
     fn atom_row(
         &self,
         row: &mut [f64],
@@ -170,7 +173,8 @@ impl Variables {
         scale_into(&mut row[1 + self.dim..], shape, slopes);
     }
 
-    /// Derivatives of the exponent $-\tfrac12 \omega^\top\Sigma\,\omega$ in the shape variables, own or shared.
+    /// Derivatives of the exponent $-\tfrac12 \omega^\top\Sigma\,\omega$ in the shape variables, own or
+    /// shared.
     fn slopes(&self, omega: &[f64], shape: &[f64], shared: &[f64], out: &mut [f64]) {
         let isotropic = || -0.5 * omega.iter().map(|w| w * w).sum::<f64>();
         match self.shape {

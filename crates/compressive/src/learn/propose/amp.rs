@@ -1,24 +1,31 @@
 //! `amp`: approximate message passing for centres, in the manner of CL-AMP \[BCGS19\].
 //!
-//! With $\omega_j = g_j a_j$, $|a_j| = 1$, the sketch is modelled as $z_j \approx \sum_k \beta_{jk}\, e^{i (g_j s_{jk} + \xi_j)}$ with $s_{jk} = a_j^\top c_k$ and
+//! With $\omega_j = g_j a_j$, $|a_j| = 1$, the sketch is modelled as
+//! $z_j \approx \sum_k \beta_{jk}\, e^{i (g_j s_{jk} + \xi_j)}$ with $s_{jk} = a_j^\top c_k$ and
 //! $\beta_{jk} = \alpha_k e^{-g_j^2 \tau_k / 2}$. Each iteration:
 //!
 //! 1. $P = A C - S\,\mathrm{diag}(q)$: predictions of s, each with variance $q_k$;
-//! 2. for each (j, k) the other atoms are Gaussian interference with the moments of $e^{i\theta}$ for $\theta \sim N(\mu, u)$, $\mu = g P + \xi$, $u = g^2 q$:
-//!    mean $e^{i\mu - u/2}$, $\mathrm{Var} \cos = \tfrac12 (1-e^{-u})(1-e^{-u}\cos 2\mu)$, $\mathrm{Var} \sin = \tfrac12 (1-e^{-u})(1+e^{-u}\cos 2\mu)$,
+//! 2. for each (j, k) the other atoms are Gaussian interference with the moments of $e^{i\theta}$ for
+//!    $\theta \sim N(\mu, u)$, $\mu = g P + \xi$, $u = g^2 q$: mean $e^{i\mu - u/2}$,
+//!    $\mathrm{Var} \cos = \tfrac12 (1-e^{-u})(1-e^{-u}\cos 2\mu)$,
+//!    $\mathrm{Var} \sin = \tfrac12 (1-e^{-u})(1+e^{-u}\cos 2\mu)$,
 //!    $\mathrm{Cov} = -\tfrac12 (1-e^{-u})\, e^{-u}\sin 2\mu$, and the noise floor $\varepsilon$ is added;
 //! 3. the posterior of $\theta_{jk}$ on a grid gives its mean $e_1$ and variance $e_2$ in prior deviations;
-//! 4. $S = e_1/\sqrt q$, $q^s_k = (1 - \overline{e_2})/q_k$, $q^r = (d/m)/q^s$, $R = C + A^\top S\,\mathrm{diag}(q^r)$;
-//! 5. $C = R\,v/(v + q^r)$ about the middle of the box, $q = q^r v/(v + q^r)$, the prior being $N(\text{middle}, v I)$.
+//! 4. $S = e_1/\sqrt q$, $q^s_k = (1 - \overline{e_2})/q_k$, $q^r = (d/m)/q^s$,
+//!    $R = C + A^\top S\,\mathrm{diag}(q^r)$;
+//! 5. $C = R\,v/(v + q^r)$ about the middle of the box, $q = q^r v/(v + q^r)$, the prior being
+//!    $N(\text{middle}, v I)$.
 //!
-//! Between blocks of iterations the weights (non-negative, at least 0.2/k) and the widths $\tau$ (shared, or one for each atom where the family has
-//! them) are fitted. The floor falls from 0.03 to the sampling noise; a second run of each restart keeps it at the noise, which
-//! is better for very small sketches and worse for others. The fits are polished by joint descent, and the one with the lowest cost is kept.
+//! Between blocks of iterations the weights (non-negative, at least 0.2/k) and the widths $\tau$ (shared, or
+//! one for each atom where the family has them) are fitted. The floor falls from 0.03 to the sampling noise;
+//! a second run of each restart keeps it at the noise, which is better for very small sketches and worse for
+//! others. The fits are polished by joint descent, and the one with the lowest cost is kept.
 //!
 //! Cost: an iteration has 2 k m d multiply-adds and 48 k m exponentials; about 320 iterations a run.
 //!
-//! References: \[BCGS19\] for the idea and the hybrid scalar-variance structure; the formulas are derived anew for this project, and the floor's schedule and the
-//! grid are its own. The entries' weights count only in the fits of weights and widths and in the polish.
+//! References: \[BCGS19\] for the idea and the hybrid scalar-variance structure; the formulas are derived
+//! anew for this project, and the floor's schedule and the grid are its own. The entries' weights count only
+//! in the fits of weights and widths and in the polish.
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::{Fit, Problem};

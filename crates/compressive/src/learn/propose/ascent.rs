@@ -3,7 +3,8 @@
 //! $$ f(\theta) = \mathrm{Re}\Big\langle \frac{a(\theta)}{\lVert a(\theta) \rVert}, r \Big\rangle, \qquad
 //!    \nabla f = J^\top \Big(\frac{r}{\lVert a \rVert} - f\,\frac{a}{\lVert a \rVert^2}\Big), $$
 //!
-//! both products with the squared weights of the entries. Cost: one atom's sketch and vector-Jacobian product (2 m d multiply-adds each) an evaluation.
+//! both products with the squared weights of the entries. Cost: one atom's sketch and vector-Jacobian product
+//! (2 m d multiply-adds each) an evaluation.
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian};
 use crate::density::target::Target;
@@ -61,7 +62,8 @@ impl<'a> Ascent<'a> {
         };
         let norm = product(&self.values.re, &self.values.im).sqrt().max(1e-300);
         let f = product(self.residual.0, self.residual.1) / norm;
-        // The weighted atom is in the cotangent, so that only the residual is left to weigh, which does not change.
+        // The weighted atom is in the cotangent, so that only the residual is left to weigh, which does not
+        // change.
         let cotangent = |weighted: &[f64], out: &mut [f64]| {
             let entries = out.iter_mut().zip(weighted);
             entries.for_each(|(o, r)| *o = (r - f * *o / norm) / norm);
@@ -88,7 +90,8 @@ impl<'a> Ascent<'a> {
         let bounds = self.family.bounds(&self.target.low, &self.target.high);
         let mut gradient = vec![0.0; atom.len()];
         self.evaluate(atom, &mut gradient);
-        // In these units the first step has the length of the kernel, whatever the size of the residual: a longer one would leave the bump.
+        // In these units the first step has the length of the kernel, whatever the size of the residual: a
+        // longer one would leave the bump.
         let length = kernel_variance(self.target).sqrt();
         let unit = length.min(1.0) / dot(&gradient, &gradient).sqrt().max(1e-30);
         let mut objective = |x: &[f64], gradient: &mut [f64]| {

@@ -1,12 +1,16 @@
-//! `auto`, what users get: a greedy search with a shared width, shapes of the atoms' own, and for mixtures the efficient polish.
+//! `auto`, what users get: a greedy search with a shared width, shapes of the atoms' own, and for mixtures
+//! the efficient polish.
 //!
-//! 1. Search (file `search.rs`): isotropic atoms find the clusters, with one variance for each coordinate that all share. The width is what makes it work: point
-//!    atoms leave a ring of residual around every cluster they find, which attracts the next atom.
-//! 2. Shapes of the atoms' own, if the sketch has at least twice as many entries as there are parameters: joint descent for k-means, Levenberg-Marquardt for mixtures.
-//! 3. Again from other starting points, two at a time, until the residual is down to what a right model leaves, or the lowest cost was reached twice, or all
-//!    `restarts` are spent; the lowest cost is kept.
+//! 1. Search (file `search.rs`): isotropic atoms find the clusters, with one variance for each coordinate
+//!    that all share. The width is what makes it work: point atoms leave a ring of residual around every
+//!    cluster they find, which attracts the next atom.
+//! 2. Shapes of the atoms' own, if the sketch has at least twice as many entries as there are parameters:
+//!    joint descent for k-means, Levenberg-Marquardt for mixtures.
+//! 3. Again from other starting points, two at a time, until the residual is down to what a right model
+//!    leaves, or the lowest cost was reached twice, or all `restarts` are spent; the lowest cost is kept.
 //! 4. For mixtures, the statistically efficient polish.
-//! 5. For mixtures of a sketch that is mostly noise, components as wide as their uncertainty (file `polish/predictive.rs`).
+//! 5. For mixtures of a sketch that is mostly noise, components as wide as their uncertainty (file
+//!    `polish/predictive.rs`).
 //!
 //! The two runs of a pair go side by side; the result does not depend on the number of threads.
 //! Cost: a run has some ten rounds of a mean-shift search and a joint descent, O(k m d) an evaluation.
@@ -32,7 +36,8 @@ pub(crate) struct AutoParams {
     pub k: usize,
     /// Shape of the atoms in the end.
     pub shape: Shape,
-    /// Whether the shapes matter (a mixture: accurate least squares, then the polish) or only the locations (k-means).
+    /// Whether the shapes matter (a mixture: accurate least squares, then the polish) or only the locations
+    /// (k-means).
     pub mixture: bool,
     /// Runs from other starting points at most, at least 1.
     pub restarts: usize,
@@ -65,7 +70,8 @@ const SAME: f64 = 1e-3;
 pub(crate) fn auto(target: &Target, params: &AutoParams) -> Result<Decoded> {
     target.check_components(params.k)?;
     let family = family(target, params);
-    // Other harmonics of a quantised feature spoil every residual, so the first search need not be thorough: what they hid is searched without them.
+    // Other harmonics of a quantised feature spoil every residual, so the first search need not be thorough:
+    // what they hid is searched without them.
     let first = match target.harmonics.is_empty() {
         true => params.clone(),
         false => AutoParams { restarts: params.restarts.min(PAIR), ..params.clone() },
@@ -145,7 +151,8 @@ fn explained(target: &Target, family: &Gaussian, fit: &Fit, info: &DecodeInfo) -
     misfit(target, family, fit, info.cost).explained()
 }
 
-/// Takes the other harmonics of a quantised feature out of the target as the fit predicts them, and fits anew, in turns. None if the feature has no others.
+/// Takes the other harmonics of a quantised feature out of the target as the fit predicts them, and fits
+/// anew, in turns. None if the feature has no others.
 fn remove_harmonics(
     target: &Target,
     family: &Gaussian,
@@ -182,7 +189,8 @@ fn remove_harmonics(
     Ok(Some(clean))
 }
 
-/// The family of step 2; shared variances if k-means has too few entries for more, or if its entries are mostly noise.
+/// The family of step 2; shared variances if k-means has too few entries for more, or if its entries are
+/// mostly noise.
 fn family(target: &Target, params: &AutoParams) -> Gaussian {
     let own = target.points.with_covariance(params.shape.clone());
     let affordable = target.entries() >= 2 * params.k * (1 + own.n_params());
@@ -212,8 +220,9 @@ fn runs(
     })
 }
 
-/// Steps 1 and 2 of one run. The second pair of a mixture's runs are published decoders whose atoms have shapes of their own from the start: they find what shared widths
-/// hide, such as a wide component over narrow ones.
+/// Steps 1 and 2 of one run. The second pair of a mixture's runs are published decoders whose atoms have
+/// shapes of their own from the start: they find what shared widths hide, such as a wide component over
+/// narrow ones.
 fn run(
     target: &Target,
     family: &Gaussian,

@@ -1,18 +1,21 @@
 //! `genetic`: a genetic search for the global minimum of the objective, for research.
 //!
-//! After GenetiCL of \[Sch21\] section 6.3.3, which gives the principle: a population of candidate solutions, "mutations" (noise) and "crossover"
-//! (swapping centroids), and the fitness $\lVert z - \mathcal A(P_\theta) \rVert^{-\gamma}$. The choices it leaves open are made here:
+//! After GenetiCL of \[Sch21\] section 6.3.3, which gives the principle: a population of candidate solutions,
+//! "mutations" (noise) and "crossover" (swapping centroids), and the fitness
+//! $\lVert z - \mathcal A(P_\theta) \rVert^{-\gamma}$. The choices it leaves open are made here:
 //!
 //! 1. start: atoms uniform in the box;
 //! 2. weights of every candidate by non-negative least squares;
-//! 3. the best tenth survives unchanged; every other child has two parents drawn with probability proportional to fitness;
+//! 3. the best tenth survives unchanged; every other child has two parents drawn with probability
+//!    proportional to fitness;
 //! 4. crossover: each atom of the child comes from one parent or the other, each with probability one half;
-//! 5. mutation: each atom, with probability 1/k, is drawn anew or moves by Gaussian noise, whose size falls geometrically with the
-//!    generations from the kernel width to a tenth of it; shapes are multiplied by log-normal noise;
+//! 5. mutation: each atom, with probability 1/k, is drawn anew or moves by Gaussian noise, whose size falls
+//!    geometrically with the generations from the kernel width to a tenth of it; shapes are multiplied by
+//!    log-normal noise;
 //! 6. after the last generation a joint descent from the best candidate.
 //!
-//! Cost: `population` times `generations` evaluations of k m d + k^2 m; orders of magnitude slower than the other decoders. What it is good for: telling
-//! whether another decoder failed, by finding a lower cost.
+//! Cost: `population` times `generations` evaluations of k m d + k^2 m; orders of magnitude slower than the
+//! other decoders. What it is good for: telling whether another decoder failed, by finding a lower cost.
 
 use crate::density::atom::{AtomFamily, Gaussian, ParamBounds, Shape};
 use crate::density::fit::Fit;
@@ -44,7 +47,8 @@ pub struct GeneticParams {
     pub pressure: f64,
     /// Part of the mutations that draw an atom anew instead of moving it. In [0, 1]; default 0.5.
     pub redraw: f64,
-    /// Last deviation of the noise on locations, as a part of the first (the kernel width). In (0, 1]; default 0.1.
+    /// Last deviation of the noise on locations, as a part of the first (the kernel width). In (0, 1];
+    /// default 0.1.
     pub noise_last: f64,
     /// Iterations of the last joint descent at most. Default 1000.
     pub last_descent: usize,

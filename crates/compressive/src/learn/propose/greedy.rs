@@ -1,14 +1,18 @@
 //! Greedy matching pursuit with replacement, the frame of [`cl_ompr`](super::clompr::cl_ompr) and `shift`.
 //!
-//! Steps, numbered as in \[KBGP18\] algorithm 1 (and \[KTTG17\] algorithm 1), repeated k times, or 2k times with replacement:
+//! Steps, numbered as in \[KBGP18\] algorithm 1 (and \[KTTG17\] algorithm 1), repeated k times, or 2k times
+//! with replacement:
 //!
-//! 1. find an atom whose normalised sketch correlates most with the residual (several starts, the best is kept);
+//! 1. find an atom whose normalised sketch correlates most with the residual (several starts, the best is
+//!    kept);
 //! 2. add it;
-//! 3. if there are more than k atoms, keep the k with the largest weights in a non-negative fit of normalised atoms;
+//! 3. if there are more than k atoms, keep the k with the largest weights in a non-negative fit of normalised
+//!    atoms;
 //! 4. fit the weights, not negative;
 //! 5. descend jointly over atoms and weights, inside the box; update the residual.
 //!
-//! Cost: for each step, `starts` times `sweeps` evaluations of one atom (m d each), and a descent of k m d an evaluation.
+//! Cost: for each step, `starts` times `sweeps` evaluations of one atom (m d each), and a descent of k m d an
+//! evaluation.
 
 use crate::density::atom::{AtomFamily, Gaussian};
 use crate::density::fit::Fit;
@@ -21,7 +25,8 @@ use crate::num::linear::dot;
 use crate::num::random::{Purpose, Stream, roulette};
 use crate::sketch::spec::Transform;
 
-/// Where a search starts. Points are rows of d coordinates, working ones for the decoders themselves; without any, `Sample` and `PlusPlus` start as `Range` does.
+/// Where a search starts. Points are rows of d coordinates, working ones for the decoders themselves; without
+/// any, `Sample` and `PlusPlus` start as `Range` does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Start {
     /// Uniform in the data box, the only choice that needs nothing but the sketch (\[KTTG17\]).
@@ -32,7 +37,8 @@ pub enum Start {
     /// A row of the data, drawn uniformly (\[KTTG17\]).
     Sample(Vec<f64>),
     /// A row of the data, drawn with probability proportional to its squared distance to the nearest atom.
-    // Differs from [KTTG17]: its text says "inversely proportional", the reverse of the k-means++ it is named after.
+    // Differs from [KTTG17]: its text says "inversely proportional", the reverse of the k-means++ it is named
+    // after.
     PlusPlus(Vec<f64>),
 }
 
@@ -80,9 +86,9 @@ pub(super) enum Climb {
     Shift,
 }
 
-/// Parameters of the decoders that add atoms where the residual is largest: `cl-omp`, `cl-ompr`, `iht`, `shift`,
-/// `split` and the search of `auto`. Their modules have a function `defaults` where theirs differ from
-/// [`new`](GreedyParams::new).
+/// Parameters of the decoders that add atoms where the residual is largest: `cl-omp`, `cl-ompr`, `iht`,
+/// `shift`, `split` and the search of `auto`. Their modules have a function `defaults` where theirs differ
+/// from [`new`](GreedyParams::new).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GreedyParams {
@@ -105,8 +111,8 @@ pub struct GreedyParams {
 }
 
 impl GreedyParams {
-    /// Those of `cl-omp` and `cl-ompr` for k atoms: 10 starts (the papers use 1) of 100 iterations, descents of 60 and
-    /// 1000, one run.
+    /// Those of `cl-omp` and `cl-ompr` for k atoms: 10 starts (the papers use 1) of 100 iterations, descents
+    /// of 60 and 1000, one run.
     pub fn new(k: usize, seed: u64) -> GreedyParams {
         GreedyParams {
             k,
@@ -170,7 +176,8 @@ fn run(
         // Step 5.
         let (cost, _) = pursuit.descend(&mut fit, params.descent);
         (re, im) = pursuit.residual(&fit);
-        // Differs from [KBGP18]: a replacement may make the fit worse, so the best full fit is kept, not the last.
+        // Differs from [KBGP18]: a replacement may make the fit worse, so the best full fit is kept, not the
+        // last.
         if step + 1 >= params.k && best.as_ref().is_none_or(|(c, _)| cost < *c) {
             best = Some((cost, fit.clone()));
         }

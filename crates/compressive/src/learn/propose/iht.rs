@@ -8,11 +8,13 @@
 //! 4. fit the weights, not negative;
 //! 5. descend jointly; update the residual.
 //!
-//! With variances to be estimated it often ends with several atoms on one wide Gaussian that covers all the data (\[KBGP18\] section 5.6); it is here
-//! for comparison. Cost: [`ITERATIONS`] times (k searches of m d an evaluation, and a descent of k m d an evaluation).
+//! With variances to be estimated it often ends with several atoms on one wide Gaussian that covers all the
+//! data (\[KBGP18\] section 5.6); it is here for comparison. Cost: [`ITERATIONS`] times (k searches of m d an
+//! evaluation, and a descent of k m d an evaluation).
 //!
-//! Reference: A. Bourrier, R. Gribonval, P. Perez, Compressive Gaussian mixture estimation, *ICASSP* 2013, for isotropic Gaussians of known variance,
-//! as adapted in \[KBGP18\] section 5.3; the steps 3 to 5 are those of algorithm 1 there.
+//! Reference: A. Bourrier, R. Gribonval, P. Perez, Compressive Gaussian mixture estimation, *ICASSP* 2013,
+//! for isotropic Gaussians of known variance, as adapted in \[KBGP18\] section 5.3; the steps 3 to 5 are
+//! those of algorithm 1 there.
 
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
@@ -35,7 +37,8 @@ pub(super) const IHT: Published = Published {
 /// Iterations, as published.
 const ITERATIONS: usize = 10;
 
-/// Decodes a sketch by iterative hard thresholding; steps, cost and reference: see the module. Each atom has one start.
+/// Decodes a sketch by iterative hard thresholding; steps, cost and reference: see the module. Each atom has
+/// one start.
 pub fn iht(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
     let mut pursuit = Pursuit::new(target, family);
     if params.k == 0 {

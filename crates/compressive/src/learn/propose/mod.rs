@@ -1,8 +1,8 @@
 //! Decoders: from a sketch to a mixture.
 //!
-//! All minimise $\lVert z - \sum_l \alpha_l\, a(\theta_l)\rVert$ over atoms $\theta_l$ of a family and weights
-//! $\alpha \ge 0$; the problem is not convex, and each decoder is another way to search. A new one is a file here with a
-//! `Published`, and a line in the list of [`Decoder`]s below.
+//! All minimise $\lVert z - \sum_l \alpha_l\, a(\theta_l)\rVert$ over atoms $\theta_l$ of a family and
+//! weights $\alpha \ge 0$; the problem is not convex, and each decoder is another way to search. A new one is
+//! a file here with a `Published`, and a line in the list of [`Decoder`]s below.
 
 mod amp;
 mod ascent;

@@ -38,7 +38,8 @@ impl<'a> Pursuit<'a> {
         self.problem.residual(fit)
     }
 
-    /// Step 1 of one start: climbs from `atom` to a maximum of the normalised correlation with a residual; returns its value.
+    /// Step 1 of one start: climbs from `atom` to a maximum of the normalised correlation with a residual;
+    /// returns its value.
     pub fn climb(
         &mut self,
         residual: (&[f64], &[f64]),
@@ -93,7 +94,8 @@ impl<'a> Pursuit<'a> {
     }
 }
 
-/// Atoms of any family at the given centres (k rows of d) with the given isotropic variances; shared parameters start at their mean.
+/// Atoms of any family at the given centres (k rows of d) with the given isotropic variances; shared
+/// parameters start at their mean.
 pub(super) fn assemble(family: &Gaussian, centres: &[f64], widths: &[f64], weights: &[f64]) -> Fit {
     let located = centres.chunks_exact(family.dim()).zip(widths);
     let mean = widths.iter().sum::<f64>() / widths.len().max(1) as f64;
@@ -116,7 +118,8 @@ pub(super) fn kernel_variance(target: &Target) -> f64 {
     target.dim() as f64 * norms.len() as f64 / norms.iter().sum::<f64>().max(1e-300)
 }
 
-/// Mean variance of the clusters from the decay of the peaks of $|z|$ with the radius, the regression of \[KBGP18\] section 3.3.3 on the sketch itself.
+/// Mean variance of the clusters from the decay of the peaks of $|z|$ with the radius, the regression of
+/// \[KBGP18\] section 3.3.3 on the sketch itself.
 pub(crate) fn cluster_variance(target: &Target) -> f64 {
     const BLOCKS: usize = 30;
     let (smallest, largest) = target.points.variance_range();

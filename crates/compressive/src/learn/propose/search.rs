@@ -1,15 +1,21 @@
-//! The search of `auto`: greedy pursuit that adds several atoms at a time, prunes by what each is worth, and stops when it is done.
+//! The search of `auto`: greedy pursuit that adds several atoms at a time, prunes by what each is worth, and
+//! stops when it is done.
 //!
-//! A round, until the residual is down to what a right model leaves or [`PATIENCE`] rounds in a row gained nothing:
+//! A round, until the residual is down to what a right model leaves or [`PATIENCE`] rounds in a row gained
+//! nothing:
 //!
-//! 1. mean-shift search ([`shift`](super::shift)) of the residual's correlation; the highest distinct maxima become atoms: half of those missing to k and a fifth
-//!    more. For many atoms the first maxima are mostly ripple, and it is the joint descent that brings them to clusters, whether they come one by one or together;
+//! 1. mean-shift search ([`shift`](super::shift)) of the residual's correlation; the highest distinct maxima
+//!    become atoms: half of those missing to k and a fifth more. For many atoms the first maxima are mostly
+//!    ripple, and it is the joint descent that brings them to clusters, whether they come one by one or
+//!    together;
 //! 2. weights, not negative, and joint descent;
-//! 3. if there are more than k atoms, they are pruned one at a time, each time the one that the others replace best, and the rest descends again. Unlike
-//!    the rule "keep the largest weights" of \[KBGP18\] this finds the second of two atoms in one cluster.
+//! 3. if there are more than k atoms, they are pruned one at a time, each time the one that the others
+//!    replace best, and the rest descends again. Unlike the rule "keep the largest weights" of \[KBGP18\]
+//!    this finds the second of two atoms in one cluster.
 //!
-//! The best set of k atoms goes on, not the last.
-//! Cost: about $\log_2 k$ rounds to reach k atoms and usually a few more, each `starts` times `sweeps` evaluations of one atom and one or two descents of O(k m d) an evaluation.
+//! The best set of k atoms goes on, not the last. Cost: about $\log_2 k$ rounds to reach k atoms and usually
+//! a few more, each `starts` times `sweeps` evaluations of one atom and one or two descents of O(k m d) an
+//! evaluation.
 
 use crate::density::atom::Gaussian;
 use crate::density::fit::Fit;
@@ -26,7 +32,8 @@ const PATIENCE: usize = 3;
 /// A round has gained if it lowered the cost by this part.
 const GAIN: f64 = 1e-2;
 
-/// Searches k atoms of a family without shapes of their own, once; each round has at least `starts` starting points.
+/// Searches k atoms of a family without shapes of their own, once; each round has at least `starts` starting
+/// points.
 pub(super) fn search(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit, DecodeInfo) {
     let mut pursuit = Pursuit::new(target, family);
     let mut stream = Stream::new(params.seed, Purpose::Decode, 0);

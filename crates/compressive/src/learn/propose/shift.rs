@@ -1,16 +1,19 @@
 //! `shift`: the greedy frame with a mean-shift search, in the spirit of sketch and shift \[BG24\].
 //!
-//! The correlation $f(c) = \tfrac1m \sum_j w_j^2\,\mathrm{Re}(\bar a_j(c)\, r_j)$ of an isotropic atom with the residual is, for the sketch itself, a kernel
-//! density estimate of the data whose kernel is the Fourier transform of the frequency law. For a Gaussian kernel of width h, $h^2 \nabla f / f$ is the
-//! mean-shift displacement, so step 1 of the frame becomes, for all starting points at once,
+//! The correlation $f(c) = \tfrac1m \sum_j w_j^2\,\mathrm{Re}(\bar a_j(c)\, r_j)$ of an isotropic atom with
+//! the residual is, for the sketch itself, a kernel density estimate of the data whose kernel is the Fourier
+//! transform of the frequency law. For a Gaussian kernel of width h, $h^2 \nabla f / f$ is the mean-shift
+//! displacement, so step 1 of the frame becomes, for all starting points at once,
 //!
 //! $$ c \leftarrow P\big(c + h^2 \nabla f / f\big) \text{ where } f > 0, \qquad c \leftarrow P\big(c + h \nabla f / |\nabla f|\big) \text{ elsewhere}, $$
 //!
-//! with steps of at most h and P the projection on the box. The other steps are those of [`greedy`](super::greedy).
-//! It knows nothing of line searches, and needs no step size. $h^2 = d / \overline{|\omega|^2} + \tau$.
+//! with steps of at most h and P the projection on the box. The other steps are those of
+//! [`greedy`](super::greedy). It knows nothing of line searches, and needs no step size.
+//! $h^2 = d / \overline{|\omega|^2} + \tau$.
 //!
-//! Cost: `starts` m d multiply-adds a sweep, in one product of matrices and one back; the descents as in [`greedy`](super::greedy).
-//! Reference: \[BG24\] for the idea; the step rule, the width and the constants are this project's own.
+//! Cost: `starts` m d multiply-adds a sweep, in one product of matrices and one back; the descents as in
+//! [`greedy`](super::greedy). Reference: \[BG24\] for the idea; the step rule, the width and the constants
+//! are this project's own.
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::Fit;
@@ -74,7 +77,8 @@ impl<'a> Correlation<'a> {
         (points[best * dim..(best + 1) * dim].to_vec(), evaluations)
     }
 
-    /// Up to `wanted` distinct maxima reached from uniform starts, the highest first, and the evaluations spent. Maxima closer than the kernel's width are one.
+    /// Up to `wanted` distinct maxima reached from uniform starts, the highest first, and the evaluations
+    /// spent. Maxima closer than the kernel's width are one.
     pub fn maxima(
         &self,
         starts: usize,
@@ -119,7 +123,8 @@ impl<'a> Correlation<'a> {
         self.family.vjp_batch(points, &self.shared, waves, cotangent, gradients, &mut [0.0]);
     }
 
-    /// Mean-shift sweeps of all points inside the box; returns the final correlations and the evaluations of single atoms.
+    /// Mean-shift sweeps of all points inside the box; returns the final correlations and the evaluations of
+    /// single atoms.
     fn mean_shift(&self, points: &mut [f64], sweeps: usize) -> (Vec<f64>, usize) {
         let dim = self.target.dim();
         let h = self.width_squared.sqrt();

@@ -3,13 +3,16 @@
 //! Steps of \[KBGP18\] algorithm 2:
 //!
 //! - start with one atom highly correlated with the sketch;
-//! - for t = 1 to $\lceil \log_2 k \rceil$: `Split` every Gaussian into two at $\mu \pm \sigma_\ell e_\ell$, with $\ell$ its direction of largest variance,
-//!   both with its covariance; then the steps 3 (keep k, only in the last round), 4 (weights) and 5 (joint descent) of algorithm 1.
+//! - for t = 1 to $\lceil \log_2 k \rceil$: `Split` every Gaussian into two at $\mu \pm \sigma_\ell e_\ell$,
+//!   with $\ell$ its direction of largest variance, both with its covariance; then the steps 3 (keep k, only
+//!   in the last round), 4 (weights) and 5 (joint descent) of algorithm 1.
 //!
-//! A family whose atoms have no variance of their own (points, shared widths) is split as diagonal Gaussians; the centres found start the last descent in that family.
+//! A family whose atoms have no variance of their own (points, shared widths) is split as diagonal Gaussians;
+//! the centres found start the last descent in that family.
 //!
-//! Cost: $O(m d k \log k)$; the last descent, with all k atoms, is most of it. It never looks elsewhere than where a Gaussian already is: good for
-//! smooth densities, less so for well separated clusters (\[KBGP18\] section 6.3).
+//! Cost: $O(m d k \log k)$; the last descent, with all k atoms, is most of it. It never looks elsewhere than
+//! where a Gaussian already is: good for smooth densities, less so for well separated clusters (\[KBGP18\]
+//! section 6.3).
 
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
@@ -28,7 +31,8 @@ pub(super) const SPLIT: Published = Published {
     run: |target, family, wanted| split(target, family, &defaults(wanted.k, wanted.seed).wanted(wanted)),
 };
 
-/// One start for the first atom, as published; descents of 100 and 600 iterations. Any k, not only powers of two.
+/// One start for the first atom, as published; descents of 100 and 600 iterations. Any k, not only powers of
+/// two.
 pub fn defaults(k: usize, seed: u64) -> GreedyParams {
     GreedyParams { starts: 1, descent: 100, last_descent: 600, ..GreedyParams::new(k, seed) }
 }
@@ -112,7 +116,8 @@ fn principal_deviation(family: &Gaussian, atom: &[f64], stream: &mut Stream) -> 
             offset
         }
         _ => {
-            // Power iteration; a random start is also the answer for isotropic atoms, where no direction is larger than another.
+            // Power iteration; a random start is also the answer for isotropic atoms, where no direction is
+            // larger than another.
             let mut direction: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
             let mut variance = 0.0;
             for _ in 0..50 {

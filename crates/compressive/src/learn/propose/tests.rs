@@ -17,7 +17,8 @@ use crate::num::random::{Purpose, Stream};
 use crate::testing::columns;
 use crate::{FrequencyLaw, SketchSpec};
 
-/// The exact sketch, at 10 k d frequencies of scale 1 (20 k d without sines), of k clusters 3 deviations apart with variances 1 +- `spread`.
+/// The exact sketch, at 10 k d frequencies of scale 1 (20 k d without sines), of k clusters 3 deviations
+/// apart with variances 1 +- `spread`.
 fn planted(k: usize, dim: usize, spread: f64, complex: bool, seed: u64) -> (Target, Fit) {
     planted_at(3.0, k, dim, spread, complex, seed)
 }
@@ -149,7 +150,8 @@ fn cl_ompr_finds_the_means_and_variances_of_a_planted_diagonal_mixture() {
 
 #[test]
 fn cl_ompr_with_points_is_compressive_k_means() {
-    // Points cannot express the width of the clusters, which displaces them; centres are at least 4 apart, so within 2 none is mistaken.
+    // Points cannot express the width of the clusters, which displaces them; centres are at least 4 apart, so
+    // within 2 none is mistaken.
     let (target, truth) = planted(4, 3, 0.0, true, 1);
     let rows: Vec<f64> = truth.atoms.chunks_exact(6).flat_map(|a| a[..3].iter().map(|x| x + 0.5)).collect();
     for start in [Start::Range, Start::Sample(rows.clone()), Start::PlusPlus(rows)] {
@@ -221,7 +223,8 @@ fn starts_are_drawn_where_they_say() {
 
 #[test]
 fn the_cluster_variance_is_read_off_the_sketch() {
-    // As on data, interference between clusters keeps the peaks below the envelope, so the estimate errs upwards.
+    // As on data, interference between clusters keeps the peaks below the envelope, so the estimate errs
+    // upwards.
     let (target, _) = planted(4, 3, 0.0, true, 1);
     let variance = cluster_variance(&target);
     assert!((1.0..2.5).contains(&variance), "{variance}");

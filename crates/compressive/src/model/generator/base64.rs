@@ -1,4 +1,5 @@
-//! Single-precision numbers as text that keeps every bit: little-endian bytes in base64 (RFC 4648, with padding).
+//! Single-precision numbers as text that keeps every bit: little-endian bytes in base64 (RFC 4648, with
+//! padding).
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -16,10 +16,12 @@ pub(crate) fn normals(seed: u64, index: u64, out: &mut [f32]) {
     out.iter_mut().for_each(|x| *x = stream.normal() as f32);
 }
 
-/// A randomly shifted Kronecker lattice, mapped to standard normals: row i is $\Phi^{-1}(\{s + i \alpha\})$ in each coordinate, s uniform, $\alpha_c = g^{-c}$ with $g$ the root of
-/// $g^{p+1} = g + 1$ (Roberts 2018; the golden ratio for p = 1).
+/// A randomly shifted Kronecker lattice, mapped to standard normals: row i is $\Phi^{-1}(\{s + i \alpha\})$
+/// in each coordinate, s uniform, $\alpha_c = g^{-c}$ with $g$ the root of $g^{p+1} = g + 1$ (Roberts 2018;
+/// the golden ratio for p = 1).
 ///
-/// Each row alone is $N(0, I_p)$, so that means over the rows are unbiased; together they leave no gaps, so that means of smooth functions vary far less than those of independent rows.
+/// Each row alone is $N(0, I_p)$, so that means over the rows are unbiased; together they leave no gaps, so
+/// that means of smooth functions vary far less than those of independent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Lattice {
     shift: Vec<f64>,
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn means_over_a_lattice_are_unbiased_and_vary_less_than_over_independent_rows() {
-        // cos(x + y + z) has the mean exp(-3/2) = 0.2231 under N(0, I_3) and a standard deviation of 0.67: over 500 independent rows the mean varies by 0.030.
+        // cos(x + y + z) has the mean exp(-3/2) = 0.2231 under N(0, I_3) and a standard deviation of 0.67:
+        // over 500 independent rows the mean varies by 0.030.
         let mean = |index: u64| {
             let mut rows = vec![0.0; 1500];
             Lattice::new(3, 1, index).fill(0, &mut rows);

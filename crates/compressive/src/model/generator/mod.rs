@@ -36,7 +36,8 @@ pub struct Generator {
     /// The matrix that whitened the rows, d x d, whose inverse is applied to the output first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whiten: Option<Vec<Vec<f64>>>,
-    /// Of each layer the matrix (inputs x outputs, row-major), then the biases; in JSON the little-endian bytes in base64.
+    /// Of each layer the matrix (inputs x outputs, row-major), then the biases; in JSON the little-endian
+    /// bytes in base64.
     #[serde(with = "base64")]
     pub weights: Vec<f32>,
 }
@@ -97,7 +98,8 @@ impl Generator {
         self.layers[0]
     }
 
-    /// Draws rows in the user's units, row-major. Row i depends on (seed, i) alone, so that a longer sample starts with a shorter one. Cost: one multiply-add for each row and weight.
+    /// Draws rows in the user's units, row-major. Row i depends on (seed, i) alone, so that a longer sample
+    /// starts with a shorter one. Cost: one multiply-add for each row and weight.
     pub fn sample(&self, n_rows: usize, seed: u64) -> Result<Vec<f64>> {
         self.sample_from(0, n_rows, seed)
     }

@@ -1,6 +1,7 @@
 //! A fully connected network: forward, and the gradient back to its weights.
 //!
-//! Layer l maps $x \mapsto a(x W_l + b_l)$ with the activation a, the last without. All weights are in one row: $W_1$ (inputs x outputs, row-major), $b_1$, $W_2$, ... Cost for n rows: n multiply-adds a weight
+//! Layer l maps $x \mapsto a(x W_l + b_l)$ with the activation a, the last without. All weights are in one
+//! row: $W_1$ (inputs x outputs, row-major), $b_1$, $W_2$, ... Cost for n rows: n multiply-adds a weight
 //! forward, two more back.
 
 use compressive_kernels::single_product;
@@ -65,7 +66,8 @@ pub(crate) fn n_weights(widths: &[usize]) -> usize {
     widths.windows(2).map(|pair| pair[0] * pair[1] + pair[1]).sum()
 }
 
-/// Random first weights: $W \sim N(0, g / \text{inputs})$ with the activation's g before it and 1 at the end; biases zero.
+/// Random first weights: $W \sim N(0, g / \text{inputs})$ with the activation's g before it and 1 at the end;
+/// biases zero.
 pub(crate) fn first_weights(widths: &[usize], activation: Activation, seed: u64) -> Vec<f32> {
     let mut all = Vec::with_capacity(n_weights(widths));
     for (l, pair) in widths.windows(2).enumerate() {

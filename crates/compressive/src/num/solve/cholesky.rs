@@ -1,11 +1,12 @@
 //! Cholesky factor of a dense positive definite matrix: $A = R^\top R$ with $R$ upper triangular.
 //!
-//! Right-looking and blocked: a panel of [`BLOCK`] rows of $R$ is finished, then its outer product is taken off all later rows, two rows and
-//! four panel rows at a time, so that each value loaded is used several times. All inner loops run along rows of the row-major
-//! matrix.
+//! Right-looking and blocked: a panel of [`BLOCK`] rows of $R$ is finished, then its outer product is taken
+//! off all later rows, two rows and four panel rows at a time, so that each value loaded is used several
+//! times. All inner loops run along rows of the row-major matrix.
 //!
-//! Cost: $n^3/3$ multiply-adds, no allocation. Only the upper triangle is read and written. There is no pivoting: a matrix that is
-//! singular to rounding is refused, and the caller adds damping or drops a variable.
+//! Cost: $n^3/3$ multiply-adds, no allocation. Only the upper triangle is read and written. There is no
+//! pivoting: a matrix that is singular to rounding is refused, and the caller adds damping or drops a
+//! variable.
 
 use super::{add_scaled, dot};
 
@@ -14,7 +15,8 @@ const BLOCK: usize = 32;
 
 /// Replaces the upper triangle of the row-major `a` (n x n) by $R$.
 ///
-/// Returns false, with `a` spoilt, if a pivot is not above `relative_floor` times its diagonal entry (or is NaN).
+/// Returns false, with `a` spoilt, if a pivot is not above `relative_floor` times its diagonal entry (or is
+/// NaN).
 pub(crate) fn factor(a: &mut [f64], n: usize, relative_floor: f64) -> bool {
     debug_assert_eq!(a.len(), n * n);
     let floors: Vec<f64> = (0..n).map(|i| relative_floor * a[i * n + i]).collect();
@@ -94,7 +96,8 @@ fn update_pair(upper: &mut [f64], lower: &mut [f64], p: [&[f64]; 4]) {
     }
 }
 
-/// Solves $R^\top y = b$ in place for a `b` that is zero before `from`. Cost: $(n - from)^2 / 2$ multiply-adds.
+/// Solves $R^\top y = b$ in place for a `b` that is zero before `from`. Cost: $(n - from)^2 / 2$
+/// multiply-adds.
 pub(crate) fn solve_lower(r: &[f64], n: usize, from: usize, b: &mut [f64]) {
     for i in from..n {
         let row = &r[i * n..(i + 1) * n];

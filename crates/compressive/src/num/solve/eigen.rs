@@ -1,21 +1,26 @@
-//! Eigenvalues and eigenvectors of a dense symmetric matrix: Householder reduction to tridiagonal form, then implicit QL (\[MRW68\], \[BMRW71\]).
+//! Eigenvalues and eigenvectors of a dense symmetric matrix: Householder reduction to tridiagonal form, then
+//! implicit QL (\[MRW68\], \[BMRW71\]).
 //!
 //! Steps:
 //!
 //! 1. $A = Q T Q^\top$ with T tridiagonal, by d - 2 reflections from the last row up.
-//! 2. T is made diagonal by plane rotations with implicit shifts, which are applied to the rows of $Q^\top$ as well, so that each eigenvector lies in one row.
+//! 2. T is made diagonal by plane rotations with implicit shifts, which are applied to the rows of $Q^\top$
+//!    as well, so that each eigenvector lies in one row.
 //! 3. Sorted, the largest first.
 //!
-//! Cost: $\tfrac43 d^3$ for step 1, about $3 d^3$ for the rotations, $\tfrac43 d^3$ for Q. Only IEEE operations and square roots, in a fixed order.
+//! Cost: $\tfrac43 d^3$ for step 1, about $3 d^3$ for the rotations, $\tfrac43 d^3$ for Q. Only IEEE
+//! operations and square roots, in a fixed order.
 
 use super::{add_scaled, dot};
 
 /// Rotations' rounds for one eigenvalue; two or three are usual.
 const ROUNDS_MAX: usize = 60;
 
-/// The eigenvalues, the largest first, and the eigenvectors as rows (n x n, row-major). Only the lower triangle of the row-major `matrix` is read.
+/// The eigenvalues, the largest first, and the eigenvectors as rows (n x n, row-major). Only the lower
+/// triangle of the row-major `matrix` is read.
 ///
-/// Orthonormal to rounding, and with an error of a few roundings of the largest eigenvalue, whatever the matrix.
+/// Orthonormal to rounding, and with an error of a few roundings of the largest eigenvalue, whatever the
+/// matrix.
 pub fn symmetric_eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     debug_assert_eq!(matrix.len(), n * n);
     let (mut diagonal, mut off, mut vectors) = tridiagonal(matrix, n);

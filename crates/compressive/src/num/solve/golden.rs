@@ -1,6 +1,7 @@
 //! The minimum of a function of one variable between two ends.
 
-/// Golden-section search: shrinks \[low, high\] to 0.618 of its length `rounds` times and returns the middle. One minimum inside is assumed.
+/// Golden-section search: shrinks \[low, high\] to 0.618 of its length `rounds` times and returns the middle.
+/// One minimum inside is assumed.
 pub(crate) fn golden_section(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64, rounds: usize) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     for _ in 0..rounds {

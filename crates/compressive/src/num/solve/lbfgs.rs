@@ -6,22 +6,29 @@
 //!
 //! Each iteration:
 //!
-//! 1. Held variables: those on a bound that $-\nabla f$ would leave. They stay; the others are free (\[Ber82\], section 2).
-//! 2. Direction $d_F = -H_F\, \nabla_F f$ on the free variables, $H_F$ the inverse limited-memory BFGS matrix of the stored pairs $(s, y)$ restricted
-//!    to them, by the two-loop recursion (\[NW06\], algorithm 7.4); pairs without positive curvature there are left out. Because a
-//!    free variable on a bound has its gradient pointing inwards, clipping cannot spoil the descent (\[Ber82\], proposition 1).
+//! 1. Held variables: those on a bound that $-\nabla f$ would leave. They stay; the others are free
+//!    (\[Ber82\], section 2).
+//! 2. Direction $d_F = -H_F\, \nabla_F f$ on the free variables, $H_F$ the inverse limited-memory BFGS matrix
+//!    of the stored pairs $(s, y)$ restricted to them, by the two-loop recursion (\[NW06\], algorithm 7.4);
+//!    pairs without positive curvature there are left out. Because a free variable on a bound has its
+//!    gradient pointing inwards, clipping cannot spoil the descent (\[Ber82\], proposition 1).
 //! 3. Search along the projected path $x(t) = P(x + t d)$: sufficient decrease
-//!    $f(x(t)) \le f(x) + 10^{-4}\, \nabla f(x)^\top (x(t) - x)$, and a slope along the path of at least 0.9 times the first, so that steps
-//!    are not too short. The first trial is $t = 1$. Wherever $f$ or its gradient is not finite the step is cut.
-//! 4. The pair $s = x^+ - x$, $y = \nabla f(x^+) - \nabla f(x)$ is stored if $s^\top y > \epsilon\, y^\top y$.
+//!    $f(x(t)) \le f(x) + 10^{-4}\, \nabla f(x)^\top (x(t) - x)$, and a slope along the path of at least 0.9
+//!    times the first, so that steps are not too short. The first trial is $t = 1$. Wherever $f$ or its
+//!    gradient is not finite the step is cut.
+//! 4. The pair $s = x^+ - x$, $y = \nabla f(x^+) - \nabla f(x)$ is stored if
+//!    $s^\top y > \epsilon\, y^\top y$.
 //!
-//! The search ends, as converged, when the decrease to be expected is below the rounding of the value. If no step is found the pairs are dropped and steepest descent is tried, once. The value never rises.
+//! The search ends, as converged, when the decrease to be expected is below the rounding of the value. If no
+//! step is found the pairs are dropped and steepest descent is tried, once. The value never rises.
 //!
-//! Cost: one evaluation of $f$ in most iterations, and $O(n)$ multiply-adds per stored pair. Only a local minimum is sought.
+//! Cost: one evaluation of $f$ in most iterations, and $O(n)$ multiply-adds per stored pair. Only a local
+//! minimum is sought.
 //!
-//! References: \[Ber82\] D. P. Bertsekas, Projected Newton methods for optimization problems with simple constraints, *SIAM J. Control and
-//! Optimization* 20(2), 1982; \[NW06\] J. Nocedal, S. J. Wright, *Numerical optimization*, 2006; stopping rules of \[BLNZ95\] R. H. Byrd, P. Lu,
-//! J. Nocedal, C. Zhu, A limited memory algorithm for bound constrained optimization, *SIAM J. Scientific Computing* 16(5), 1995.
+//! References: \[Ber82\] D. P. Bertsekas, Projected Newton methods for optimization problems with simple
+//! constraints, *SIAM J. Control and Optimization* 20(2), 1982; \[NW06\] J. Nocedal, S. J. Wright, *Numerical
+//! optimization*, 2006; stopping rules of \[BLNZ95\] R. H. Byrd, P. Lu, J. Nocedal, C. Zhu, A limited memory
+//! algorithm for bound constrained optimization, *SIAM J. Scientific Computing* 16(5), 1995.
 
 use std::collections::VecDeque;
 
@@ -35,9 +42,11 @@ use search::{Point, search};
 pub struct LbfgsParams {
     /// Stored pairs. 1 to about 30; default 10.
     pub memory: usize,
-    /// Stop when no entry of the projected gradient $x - P(x - \nabla f)$ exceeds this, in the units of the gradient. At least 0; default 1e-8.
+    /// Stop when no entry of the projected gradient $x - P(x - \nabla f)$ exceeds this, in the units of the
+    /// gradient. At least 0; default 1e-8.
     pub gtol: f64,
-    /// Stop when an iteration lowers the value by at most this part of its modulus. At least 0; default 1e-10.
+    /// Stop when an iteration lowers the value by at most this part of its modulus. At least 0; default
+    /// 1e-10.
     pub ftol: f64,
     /// Limit of iterations. Default 1000.
     pub iterations_max: usize,
@@ -66,10 +75,12 @@ pub struct LbfgsInfo {
     pub stop: StopReason,
 }
 
-/// Minimises `objective` over the box `lower <= x <= upper`, from the projection of `x`, which it overwrites with the best point found.
+/// Minimises `objective` over the box `lower <= x <= upper`, from the projection of `x`, which it overwrites
+/// with the best point found.
 ///
-/// `objective(x, gradient)` returns $f(x)$ and fills the gradient (it may be given any finite point of the box); NaN or infinity means "not here" and
-/// shortens the step. Bounds may be infinite. On [`StopReason::BadInput`] `x` is left as it is. Cost and references: see the module.
+/// `objective(x, gradient)` returns $f(x)$ and fills the gradient (it may be given any finite point of the
+/// box); NaN or infinity means "not here" and shortens the step. Bounds may be infinite. On
+/// [`StopReason::BadInput`] `x` is left as it is. Cost and references: see the module.
 pub fn minimize(
     objective: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     x: &mut [f64],
@@ -128,7 +139,8 @@ fn descend(
             pairs.clear();
             pairs.direction(&point.gradient, &free, &mut direction);
         }
-        // Without curvature the length of the gradient says nothing about the step; this is the first step of [BLNZ95].
+        // Without curvature the length of the gradient says nothing about the step; this is the first step of
+        // [BLNZ95].
         let first = if pairs.is_empty() { 1.0 / dot(&direction, &direction).sqrt().max(1.0) } else { 1.0 };
         let found =
             search(objective, point, &direction, bounds, first, params.search_max, &mut next, &mut spare);

@@ -5,19 +5,24 @@
 //! The problem hands over $H = J^\top J$ and $g = J^\top r$, never $J$. Each iteration:
 //!
 //! 1. Variables on a bound that $-g$ would leave are held; the others are free.
-//! 2. Solve $(H_{FF} + \mu D_{FF})\, \delta_F = -g_F$ by Cholesky, $D$ the running maximum of the diagonal of $H$ (\[Mar63\]; the maximum is \[Mor78\]). If the
-//!    matrix is not positive definite to rounding, $\mu$ grows.
-//! 3. Variables that the step takes out of the box go to their bound, and the step of the rest is solved again given that, up to three times;
-//!    what is still outside is clipped.
-//! 4. Gain ratio $\varrho$ = decrease of the cost / decrease of the model $-(g^\top \delta + \tfrac12 \delta^\top H \delta)$. If $\varrho > 0$ accept and
-//!    $\mu \leftarrow \mu \max(\tfrac13, 1 - (2\varrho - 1)^3)$, $\nu \leftarrow 2$; else $\mu \leftarrow \mu\nu$, $\nu \leftarrow 2\nu$ (\[Nie99\]).
+//! 2. Solve $(H_{FF} + \mu D_{FF})\, \delta_F = -g_F$ by Cholesky, $D$ the running maximum of the diagonal of
+//!    $H$ (\[Mar63\]; the maximum is \[Mor78\]). If the matrix is not positive definite to rounding, $\mu$
+//!    grows.
+//! 3. Variables that the step takes out of the box go to their bound, and the step of the rest is solved
+//!    again given that, up to three times; what is still outside is clipped.
+//! 4. Gain ratio $\varrho$ = decrease of the cost / decrease of the model
+//!    $-(g^\top \delta + \tfrac12 \delta^\top H \delta)$. If $\varrho > 0$ accept and
+//!    $\mu \leftarrow \mu \max(\tfrac13, 1 - (2\varrho - 1)^3)$, $\nu \leftarrow 2$; else
+//!    $\mu \leftarrow \mu\nu$, $\nu \leftarrow 2\nu$ (\[Nie99\]).
 //!
-//! Cost per iteration: one [`LeastSquares::cost`], one [`LeastSquares::normal`] if accepted, and one Cholesky of $p^3/3$ multiply-adds (one more for each round of step
-//! 3). It squares the condition of $J$: directions whose scaled singular values are below $10^{-7}$ of the largest are left to the damping.
+//! Cost per iteration: one [`LeastSquares::cost`], one [`LeastSquares::normal`] if accepted, and one Cholesky
+//! of $p^3/3$ multiply-adds (one more for each round of step 3). It squares the condition of $J$: directions
+//! whose scaled singular values are below $10^{-7}$ of the largest are left to the damping.
 //!
-//! References: \[Mar63\] D. W. Marquardt, An algorithm for least-squares estimation of nonlinear parameters, *J. SIAM* 11(2), 1963;
-//! \[Mor78\] J. J. Moré, The Levenberg-Marquardt algorithm: implementation and theory, *Numerical Analysis*, Lecture Notes in Mathematics 630, 1978;
-//! \[Nie99\] H. B. Nielsen, Damping parameter in Marquardt's method, report IMM-REP-1999-05, Technical University of Denmark, 1999.
+//! References: \[Mar63\] D. W. Marquardt, An algorithm for least-squares estimation of nonlinear parameters,
+//! *J. SIAM* 11(2), 1963; \[Mor78\] J. J. Moré, The Levenberg-Marquardt algorithm: implementation and theory,
+//! *Numerical Analysis*, Lecture Notes in Mathematics 630, 1978; \[Nie99\] H. B. Nielsen, Damping parameter
+//! in Marquardt's method, report IMM-REP-1999-05, Technical University of Denmark, 1999.
 
 use super::{Bounds, StopReason, cholesky, dot};
 
@@ -29,16 +34,19 @@ pub trait LeastSquares {
     /// $\tfrac12 \lVert r(x) \rVert^2$; NaN or infinity means "not here".
     fn cost(&mut self, x: &[f64]) -> f64;
 
-    /// Fills `hessian` with $J^\top J$ (p x p row-major, both triangles) and `gradient` with $J^\top r$, both zeroed before the call; returns the cost.
+    /// Fills `hessian` with $J^\top J$ (p x p row-major, both triangles) and `gradient` with $J^\top r$, both
+    /// zeroed before the call; returns the cost.
     fn normal(&mut self, x: &[f64], hessian: &mut [f64], gradient: &mut [f64]) -> f64;
 }
 
 /// Parameters of [`levenberg_marquardt`].
 #[derive(Clone, Debug)]
 pub struct LmParams {
-    /// Stop when the residual is this orthogonal to every free column of $J$: $|g_i| \le$ `gtol` $\lVert J_i \rVert \lVert r \rVert$. In [0, 1); default 1e-10.
+    /// Stop when the residual is this orthogonal to every free column of $J$: $|g_i| \le$ `gtol`
+    /// $\lVert J_i \rVert \lVert r \rVert$. In [0, 1); default 1e-10.
     pub gtol: f64,
-    /// Stop when both the real and the expected decrease are at most this part of the cost. In [0, 1); default 1e-12.
+    /// Stop when both the real and the expected decrease are at most this part of the cost. In [0, 1);
+    /// default 1e-12.
     pub ftol: f64,
     /// Stop when no variable moves by more than this part of itself. In [0, 1); default 1e-12.
     pub xtol: f64,
@@ -71,9 +79,11 @@ pub struct LmInfo {
     pub stop: StopReason,
 }
 
-/// Minimises the cost of `problem` over the box `lower <= x <= upper`, from the projection of `x`, which it overwrites with the best point found.
+/// Minimises the cost of `problem` over the box `lower <= x <= upper`, from the projection of `x`, which it
+/// overwrites with the best point found.
 ///
-/// Bounds may be infinite. On [`StopReason::BadInput`] `x` is left as it is. Cost and references: see the module.
+/// Bounds may be infinite. On [`StopReason::BadInput`] `x` is left as it is. Cost and references: see the
+/// module.
 pub fn levenberg_marquardt(
     problem: &mut dyn LeastSquares,
     x: &mut [f64],
@@ -178,7 +188,8 @@ impl<'a> State<'a> {
                     self.cost = cost;
                     self.relax(decrease / expected);
                 } else {
-                    // The cost was finite but its derivatives are not: back to the point before, and a shorter step.
+                    // The cost was finite but its derivatives are not: back to the point before, and a
+                    // shorter step.
                     std::mem::swap(&mut self.x, &mut trial);
                     if !self.linearize(problem) || !self.tighten() {
                         return StopReason::NoProgress;
@@ -245,7 +256,8 @@ impl<'a> State<'a> {
         Some(step)
     }
 
-    /// Solves for the free variables, the others moving by `step`; raises the damping until the matrix is positive definite.
+    /// Solves for the free variables, the others moving by `step`; raises the damping until the matrix is
+    /// positive definite.
     fn solve_free(&mut self, free: &[usize], step: &[f64], factorizations: &mut usize) -> Option<Vec<f64>> {
         let (p, f) = (self.x.len(), free.len());
         let moved = step.iter().any(|&s| s != 0.0);

@@ -6,11 +6,12 @@
 //! | [`minimize`] | $\min_{l \le x \le u} f(x)$ with gradient | projected limited-memory BFGS, \[Ber82\], \[BLNZ95\] |
 //! | [`levenberg_marquardt`] | $\min_{l \le x \le u} \tfrac12 \lVert r(x) \rVert^2$ | damped Gauss-Newton, \[Mar63\], \[Nie99\] |
 //!
-//! Each takes a `Params` (with `Default`) and returns an `Info` with the iterations, the value reached and a [`StopReason`]. Every loop has a
-//! limit, and reaching it is a reason to stop, not an error. Bad input (unequal lengths, crossed bounds, NaN) is also a reason: the point
-//! is then handed back as it came.
+//! Each takes a `Params` (with `Default`) and returns an `Info` with the iterations, the value reached and a
+//! [`StopReason`]. Every loop has a limit, and reaching it is a reason to stop, not an error. Bad input
+//! (unequal lengths, crossed bounds, NaN) is also a reason: the point is then handed back as it came.
 //!
-//! Only the IEEE operations and the square root are used, in a fixed order, so that the same problem takes the same steps on every machine.
+//! Only the IEEE operations and the square root are used, in a fixed order, so that the same problem takes
+//! the same steps on every machine.
 
 pub(crate) mod cholesky;
 mod eigen;

@@ -2,7 +2,8 @@
 //!
 //! $$ \min_{x \ge 0} \tfrac12 x^\top G x - c^\top x, \qquad G = A^\top A, \quad c = A^\top b, $$
 //!
-//! which is $\min_{x \ge 0} \tfrac12 \lVert A x - b \rVert^2$ without its constant $\tfrac12 \lVert b \rVert^2$.
+//! which is $\min_{x \ge 0} \tfrac12 \lVert A x - b \rVert^2$ without its constant
+//! $\tfrac12 \lVert b \rVert^2$.
 //!
 //! Steps, numbered as in \[LH74\] chapter 23, algorithm NNLS:
 //!
@@ -11,14 +12,16 @@
 //! - 3 stop if no variable outside $P$ has $w_j > 0$;
 //! - 4, 5 move the variable with the largest $w_j$ into $P$;
 //! - 6 solve $G_{PP}\, s = c_P$; 7 if $s > 0$, take it and go to 2;
-//! - 8 to 11 otherwise go from $x$ towards $s$ until a variable reaches zero, take it out of $P$, and go to 6.
+//! - 8 to 11 otherwise go from $x$ towards $s$ until a variable reaches zero, take it out of $P$, and go to
+//!   6.
 //!
-//! The columns are first scaled to unit length, which makes the tolerances relative. The Cholesky factor of $G_{PP}$ grows by a row in
-//! step 5 and is repaired by plane rotations in step 11, so neither costs more than the gradient. A column that depends
-//! on those of $P$ to rounding is refused until $P$ changes: collinear columns therefore neither loop nor blow up, the first of them is used.
+//! The columns are first scaled to unit length, which makes the tolerances relative. The Cholesky factor of
+//! $G_{PP}$ grows by a row in step 5 and is repaired by plane rotations in step 11, so neither costs more
+//! than the gradient. A column that depends on those of $P$ to rounding is refused until $P$ changes:
+//! collinear columns therefore neither loop nor blow up, the first of them is used.
 //!
-//! Cost: $O(k^2)$ multiply-adds per iteration, about as many iterations as positive variables. It does not see $A$: columns closer than about
-//! $10^{-7}$ of their length are the same to it.
+//! Cost: $O(k^2)$ multiply-adds per iteration, about as many iterations as positive variables. It does not
+//! see $A$: columns closer than about $10^{-7}$ of their length are the same to it.
 //!
 //! Reference: \[LH74\] C. L. Lawson, R. J. Hanson, *Solving least squares problems*, 1974, chapter 23.
 
@@ -27,10 +30,11 @@ use super::{StopReason, add_scaled, dot};
 /// Parameters of [`nnls()`].
 #[derive(Clone, Debug)]
 pub struct NnlsParams {
-    /// A variable enters while its gradient exceeds this part of the largest $|c_j|$, columns scaled to unit length. In (0, 1); default 1e-13.
+    /// A variable enters while its gradient exceeds this part of the largest $|c_j|$, columns scaled to unit
+    /// length. In (0, 1); default 1e-13.
     pub tolerance: f64,
-    /// A column is dependent if the square of its distance to the span of the passive columns is below this part of its own square.
-    /// From about 1e-15 (rounding of the Gram matrix) to 1; default 1e-14.
+    /// A column is dependent if the square of its distance to the span of the passive columns is below this
+    /// part of its own square. From about 1e-15 (rounding of the Gram matrix) to 1; default 1e-14.
     pub rank_tolerance: f64,
     /// Limit of the number of variables entering or leaving the passive set. Default 10,000.
     pub iterations_max: usize,
@@ -50,7 +54,8 @@ pub struct NnlsInfo {
     pub iterations: usize,
     /// $\tfrac12 x^\top G x - c^\top x$ at the solution; never above 0, its value at zero.
     pub value: f64,
-    /// Largest $w_j = (c - G x)_j / \sqrt{G_{jj}}$ of a variable at zero, and largest $|w_j|$ of a positive one: 0 at the exact solution.
+    /// Largest $w_j = (c - G x)_j / \sqrt{G_{jj}}$ of a variable at zero, and largest $|w_j|$ of a positive
+    /// one: 0 at the exact solution.
     pub gradient_max: f64,
     /// Why it stopped.
     pub stop: StopReason,
@@ -58,8 +63,9 @@ pub struct NnlsInfo {
 
 /// Minimises $\tfrac12 x^\top G x - c^\top x$ over $x \ge 0$.
 ///
-/// `gram` is $G$, k x k row-major, symmetric positive semidefinite; `rhs` is $c$, k entries. A column with a zero on the diagonal keeps weight 0.
-/// Unequal lengths, or a value that is not finite, give zeros and [`StopReason::BadInput`]. Cost and reference: see the module.
+/// `gram` is $G$, k x k row-major, symmetric positive semidefinite; `rhs` is $c$, k entries. A column with a
+/// zero on the diagonal keeps weight 0. Unequal lengths, or a value that is not finite, give zeros and
+/// [`StopReason::BadInput`]. Cost and reference: see the module.
 #[must_use]
 pub fn nnls(gram: &[f64], rhs: &[f64], params: &NnlsParams) -> (Vec<f64>, NnlsInfo) {
     let k = rhs.len();
@@ -129,7 +135,8 @@ impl ActiveSet {
             }
             self.iterations += 1;
             let solution = self.solve();
-            // A gradient that is positive by rounding alone: the variable would leave at once, and enter again for ever.
+            // A gradient that is positive by rounding alone: the variable would leave at once, and enter
+            // again for ever.
             if !(solution[solution.len() - 1] > 0.0) {
                 self.remove(self.passive.len() - 1);
                 refused[entering] = true;
@@ -151,7 +158,8 @@ impl ActiveSet {
         w
     }
 
-    /// Steps 6 to 11: moves to the minimum over the passive set, dropping the variables that would become negative.
+    /// Steps 6 to 11: moves to the minimum over the passive set, dropping the variables that would become
+    /// negative.
     fn descend(&mut self, mut solution: Vec<f64>, iterations_max: usize) {
         loop {
             let mut step = 1.0;
@@ -203,7 +211,8 @@ impl ActiveSet {
         true
     }
 
-    /// Takes entry `at` out of the passive set and repairs the factor by plane rotations of neighbouring columns.
+    /// Takes entry `at` out of the passive set and repairs the factor by plane rotations of neighbouring
+    /// columns.
     fn remove(&mut self, at: usize) {
         let k = self.rhs.len();
         let j = self.passive.remove(at);

@@ -1,4 +1,5 @@
-//! Problems for the tests: those of `testdata/solvers/`, whose solutions by scipy are stored with them, and a source of numbers.
+//! Problems for the tests: those of `testdata/solvers/`, whose solutions by scipy are stored with them, and a
+//! source of numbers.
 
 use serde::Deserialize;
 

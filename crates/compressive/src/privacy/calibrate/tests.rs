@@ -93,7 +93,8 @@ fn unusable_promises_get_infinite_noise_or_no_promise() {
     assert_eq!(gaussian_delta(0.0, f64::INFINITY), 0.0);
     assert_eq!(gaussian_delta(1e308, 1e308), 0.0);
     assert_eq!(gaussian_delta(1.0, 1e-310), 1.0);
-    // Epsilon 0 is the total variation of two Gaussians, 2 Phi(1 / (2 sigma)) - 1; at sigma = 1/2 it is P(|N| < 1).
+    // Epsilon 0 is the total variation of two Gaussians, 2 Phi(1 / (2 sigma)) - 1; at sigma = 1/2 it is P(|N|
+    // < 1).
     assert!((gaussian_delta(0.0, 0.5) - 0.682_689_492_137_085_9).abs() < 1e-14);
 }
 
@@ -133,7 +134,8 @@ fn the_total_variation_of_discrete_and_rounded_gaussian_obeys_its_bound() {
 
 #[test]
 fn the_discrete_mechanism_keeps_its_promise_when_its_delta_is_summed_exactly() {
-    // One entry, neighbours `shift` apart: the exact delta is the sum of the positive parts of p(x) - e^epsilon p(x - shift).
+    // One entry, neighbours `shift` apart: the exact delta is the sum of the positive parts of p(x) -
+    // e^epsilon p(x - shift).
     for (epsilon, delta, shift) in
         [(0.5f64, 1e-5, 1000i64), (1.0, 1e-6, 4096), (4.0, 1e-4, 3000), (0.1, 0.01, 500)]
     {
@@ -145,7 +147,8 @@ fn the_discrete_mechanism_keeps_its_promise_when_its_delta_is_summed_exactly() {
             .sum::<f64>()
             + p[p.len() - shift as usize..].iter().sum::<f64>();
         assert!(exact <= delta, "({epsilon}, {delta}, {shift}): sigma {sigma} spends {exact:e}");
-        // Not wasteful either: the proof gives away (1 + e^epsilon) / (23 sigma^2), and rounding up one step of sigma.
+        // Not wasteful either: the proof gives away (1 + e^epsilon) / (23 sigma^2), and rounding up one step
+        // of sigma.
         let given = (1.0 + epsilon.exp()) / (23.0 * (sigma * sigma) as f64);
         assert!(
             exact + given > 0.97 * delta,

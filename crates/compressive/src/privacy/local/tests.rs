@@ -18,7 +18,8 @@ fn the_probability_of_a_lie_keeps_the_promise_and_little_more() {
     for epsilon in [0.01, 0.3, 1.0, 2.0, 4.0, 7.5, 16.0, 32.0] {
         for entries in 1..=MAX_ENTRIES {
             let Ok(response) = LocalResponse::with_entries(&spec(50), epsilon, entries) else { continue };
-            // The largest ratio of two probabilities of a word, from the integers that the program draws with.
+            // The largest ratio of two probabilities of a word, from the integers that the program draws
+            // with.
             let (lie, all) = (u128::from(response.lie()), 1u128 << 64);
             let others = u128::from((1u32 << entries) - 1);
             let ratio = ((all - lie) * others) as f64 / lie as f64;
@@ -39,7 +40,8 @@ fn the_number_of_entries_is_that_of_the_least_noise() {
     assert_eq!(LocalResponse::new(&spec(1), 8.0).unwrap().entries(), 2);
 }
 
-/// The larger of two frequencies over the smaller one, for the output that tells two readings apart best: at most e^ε.
+/// The larger of two frequencies over the smaller one, for the output that tells two readings apart best: at
+/// most e^ε.
 #[test]
 fn an_audit_of_all_outputs_finds_the_claimed_budget_and_no_more() {
     // Four signs, two of them told: 6 pairs of entries, 4 words each. The readings differ in all signs.
@@ -57,7 +59,8 @@ fn an_audit_of_all_outputs_finds_the_claimed_budget_and_no_more() {
     assert_eq!((low.len(), high.len()), (24, 24), "every output of one reading is one of the other");
     let ratios: Vec<f64> = low.iter().map(|(report, n)| (n / high[report]).ln().abs()).collect();
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    // The rarest outputs are seen 16,000 times: the logarithm of a ratio has a standard deviation of 0.009, and the largest of 12 is beyond 2 + 0.045 once in 10^5 seeds.
+    // The rarest outputs are seen 16,000 times: the logarithm of a ratio has a standard deviation of 0.009,
+    // and the largest of 12 is beyond 2 + 0.045 once in 10^5 seeds.
     assert!(most < 2.045, "{most}");
     assert!(most > 1.97, "the budget is used: {most}");
 }
@@ -74,7 +77,8 @@ fn sums_of_reports_are_unbiased_and_as_noisy_as_they_say() {
         let sketch = LocalResponse::add_up(operator.spec(), &body).unwrap();
         assert_eq!(sketch.rows(), n as i64);
         let moments = sketch.moments();
-        // All readings are equal, so the spread is that of the answers alone: the excess, and the 1 - z² = 0 that exact readings have.
+        // All readings are equal, so the spread is that of the answers alone: the excess, and the 1 - z² = 0
+        // that exact readings have.
         let errors: Vec<f64> = moments.mean.iter().zip(&truth).map(|(z, b)| z - f64::from(*b)).collect();
         let spread = (errors.iter().map(|e| e * e).sum::<f64>() / 40.0).sqrt();
         // Of 40 entries: a relative standard deviation of 0.11.

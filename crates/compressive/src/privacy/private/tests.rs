@@ -61,7 +61,8 @@ fn the_noise_has_the_scale_of_the_sensitivity_over_the_budget() {
         }
         let unit = (1u64 << Sketch::GRID_BITS) as f64;
         let variance = squares / (200.0 * 200.0) / (unit * unit);
-        // 40,000 draws: a relative error of 5 / sqrt(40,000) at most, for the kurtosis of Laplace, is five standard deviations.
+        // 40,000 draws: a relative error of 5 / sqrt(40,000) at most, for the kurtosis of Laplace, is five
+        // standard deviations.
         assert!((variance / release.mechanism.variance() - 1.0).abs() < 0.06, "{variance}");
     }
 }

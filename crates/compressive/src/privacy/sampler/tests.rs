@@ -1,7 +1,7 @@
 //! Chi-square tests against the exact probabilities.
 //!
-//! Fourteen tests of 2e5 draws, each with a false-alarm rate of [`ALARM`], so below 1.4e-3 over all of them; the seeds are fixed, so
-//! the outcome does not change from run to run.
+//! Fourteen tests of 2e5 draws, each with a false-alarm rate of [`ALARM`], so below 1.4e-3 over all of them;
+//! the seeds are fixed, so the outcome does not change from run to run.
 
 use super::super::entropy::{Entropy, SeededEntropy};
 use super::*;
@@ -23,7 +23,8 @@ fn draws(seed: u64, draw: impl Fn(&mut Bits<'_>) -> Result<i64>) -> Vec<i64> {
 
 /// The p-value of draws against weights (not normalised) of the integers -reach..=reach.
 ///
-/// Neighbouring integers share a bin until its probability is at least 5e-4 (100 expected draws); what `reach` leaves out must be negligible.
+/// Neighbouring integers share a bin until its probability is at least 5e-4 (100 expected draws); what
+/// `reach` leaves out must be negligible.
 fn p_value(draws: &[i64], reach: i64, weight: impl Fn(i64) -> f64) -> f64 {
     let total: f64 = (-reach..=reach).map(&weight).sum();
     let (mut ends, mut masses, mut mass) = (Vec::new(), Vec::new(), 0.0);
@@ -103,7 +104,8 @@ fn the_tests_see_a_scale_that_is_three_per_cent_off_and_a_zero_counted_twice() {
     assert!(p_value(&found, 200, laplace_weight(20.0)) < 1e-6);
 }
 
-/// Shares of draws below the three quartiles of |x| and below zero, which are 1/4, 1/2, 3/4 and 1/2 for huge scales.
+/// Shares of draws below the three quartiles of |x| and below zero, which are 1/4, 1/2, 3/4 and 1/2 for huge
+/// scales.
 fn quartile_errors(draws: &[i64], quartiles: [f64; 3]) -> [f64; 4] {
     let share =
         |below: &dyn Fn(i64) -> bool| draws.iter().filter(|&&x| below(x)).count() as f64 / draws.len() as f64;

@@ -1,18 +1,22 @@
 //! The quadratic feature's sensitivity, from its directions and the data box.
 //!
-//! With $t = V u$ the projections of a row (2m of them for complex directions), $Q = \sup_u \lVert V u \rVert^2$ over the box, $Q_1$ the same for the rows of V whose projections
-//! are summed themselves, and $D_1 = \sup_{u, u'} \lVert V_1 (u - u') \rVert^2$, one row adds at most
+//! With $t = V u$ the projections of a row (2m of them for complex directions),
+//! $Q = \sup_u \lVert V u \rVert^2$ over the box, $Q_1$ the same for the rows of V whose projections are
+//! summed themselves, and $D_1 = \sup_{u, u'} \lVert V_1 (u - u') \rVert^2$, one row adds at most
 //!
 //! | | L1 | L2 squared |
 //! |---|---|---|
 //! | add or remove | $Q + \sqrt{m Q_1}$ | $Q + Q_1$ |
 //! | replace | $\min(2Q, m) + \sqrt{m D_1}$ | $\min(2Q, m) + D_1$ |
 //!
-//! in units of $2^{24}$: squares are at most 1, so that $\sum t^4 \le \sum t^2$; they are not negative, so that $|a - b| \le \max(a, b)$ and $(a - b)^2 \le a^2 + b^2$; and
-//! $\sum |t_j| \le \sqrt{m \sum t_j^2}$. A supremum of $u^\top G u$ over the box is bounded, with $U_c = \max |u_c|$, by the least of
-//! $\lambda_{\max}(G) \lVert U \rVert^2$, $d\,\lambda_{\max}(\mathrm{diag}(U)\,G\,\mathrm{diag}(U))$ and $\sum_{c, c'} |G_{cc'}| U_c U_{c'}$.
+//! in units of $2^{24}$: squares are at most 1, so that $\sum t^4 \le \sum t^2$; they are not negative, so
+//! that $|a - b| \le \max(a, b)$ and $(a - b)^2 \le a^2 + b^2$; and $\sum |t_j| \le \sqrt{m \sum t_j^2}$. A
+//! supremum of $u^\top G u$ over the box is bounded, with $U_c = \max |u_c|$, by the least of
+//! $\lambda_{\max}(G) \lVert U \rVert^2$, $d\,\lambda_{\max}(\mathrm{diag}(U)\,G\,\mathrm{diag}(U))$ and
+//! $\sum_{c, c'} |G_{cc'}| U_c U_{c'}$.
 //!
-//! What the kernel's f32 arithmetic and the rounding to the grid add is bounded entry by entry. The test `no_search_passes_the_quadratic_bounds` looks for rows that pass them.
+//! What the kernel's f32 arithmetic and the rounding to the grid add is bounded entry by entry. The test
+//! `no_search_passes_the_quadratic_bounds` looks for rows that pass them.
 
 use crate::num::linear::{multiply, transposed_multiply};
 use crate::privacy::sensitivity::{Neighbours, Sensitivity};
@@ -35,7 +39,8 @@ pub(super) fn sensitivity(operator: &SketchOperator, neighbours: Neighbours) -> 
         Neighbours::Replace => ((2.0 * squares).min(m), supremum(&real, &data_box.widths()).min(4.0 * m)),
     };
     let (l1, l2) = (squares + (m * values).sqrt(), (squares + values).sqrt());
-    // Each entry of one row is wrong by at most `error` in the squares and in the values; two rows by twice that.
+    // Each entry of one row is wrong by at most `error` in the squares and in the values; two rows by twice
+    // that.
     let error = entry_error(operator) * if neighbours == Neighbours::Replace { 2.0 } else { 1.0 };
     const UNIT: f64 = (1u64 << Sketch::GRID_BITS) as f64;
     const SLACK: f64 = 1.0 + 1e-9;
@@ -44,7 +49,8 @@ pub(super) fn sensitivity(operator: &SketchOperator, neighbours: Neighbours) -> 
     Sensitivity { l1: l1.ceil() as u128, l2_squared: (l2 * l2).ceil() as u128 }
 }
 
-/// Largest error of an entry of one row, squares and values alike: with $\delta$ that of a projection, $2\delta + \delta^2$ for each square, and the rounding to the grid.
+/// Largest error of an entry of one row, squares and values alike: with $\delta$ that of a projection,
+/// $2\delta + \delta^2$ for each square, and the rounding to the grid.
 fn entry_error(operator: &SketchOperator) -> f64 {
     const GRID: f64 = 1.0 / (1u64 << Sketch::GRID_BITS) as f64;
     let delta = projection_error(operator.spec());
@@ -72,7 +78,8 @@ fn supremum(gram: &[f64], most: &[f64]) -> f64 {
 /// Columns up to which eigenvalues are bounded by powers of the matrix.
 const POWERS_MAX: usize = 1000;
 
-/// An upper bound of the largest eigenvalue of a positive semidefinite matrix: $\lambda_{\max} \le \lVert G^{256} \rVert_F^{1/256}$, which is at most $d^{1/512}$ too large, or the
+/// An upper bound of the largest eigenvalue of a positive semidefinite matrix:
+/// $\lambda_{\max} \le \lVert G^{256} \rVert_F^{1/256}$, which is at most $d^{1/512}$ too large, or the
 /// largest sum of absolute values of a row if there are many columns.
 fn largest_eigenvalue(mut g: Vec<f64>, dim: usize) -> f64 {
     let rows = g.chunks_exact(dim).map(|row| row.iter().map(|x| x.abs()).sum::<f64>()).fold(0.0, f64::max);

@@ -80,9 +80,11 @@ fn found_with(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
 fn no_search_passes_the_bounds_and_few_frequencies_attain_them() {
     for wave in waves() {
         for neighbours in [Neighbours::AddRemove, Neighbours::Replace] {
-            // With no more frequencies than columns every combination of phases can be had, so the bounds are sharp.
+            // With no more frequencies than columns every combination of phases can be had, so the bounds are
+            // sharp.
             let (l1, l2) = found(&wave, 3, 2, neighbours);
-            // The mirror image of the farthest point is not always on the curve: a sawtooth gets to sqrt(4.5 / 5) of the doubled norm, tables where theirs do.
+            // The mirror image of the farthest point is not always on the curve: a sawtooth gets to sqrt(4.5
+            // / 5) of the doubled norm, tables where theirs do.
             let sharp = match (&wave, neighbours) {
                 (Wave::Sawtooth, Neighbours::Replace) => (0.99, 0.94),
                 (Wave::Periodic { .. }, Neighbours::Replace) => (0.97, 0.7),
@@ -96,7 +98,8 @@ fn no_search_passes_the_bounds_and_few_frequencies_attain_them() {
 
 #[test]
 fn kernel_values_keep_their_bounds_and_near_landmarks_attain_them() {
-    // As wide as the search's starting points are spread, so that it does not begin where all values are zero.
+    // As wide as the search's starting points are spread, so that it does not begin where all values are
+    // zero.
     for (apart, size, sharp) in [(0.01, 4, 0.98), (20.0, 12, 0.0)] {
         let mut stream = Stream::new(9, Purpose::Decode, 0);
         let points = (0..size).map(|_| (0..3).map(|_| f64::from((apart * stream.normal()) as f32)).collect());
@@ -111,7 +114,8 @@ fn kernel_values_keep_their_bounds_and_near_landmarks_attain_them() {
 
 #[test]
 fn replacing_a_fourier_row_can_change_it_by_nearly_twice_its_norm() {
-    // A smaller claim, sqrt(2 m), is in use elsewhere; the search refutes it for every size tried. The values are those that a search over x - x' found before.
+    // A smaller claim, sqrt(2 m), is in use elsewhere; the search refutes it for every size tried. The values
+    // are those that a search over x - x' found before.
     for (dim, size, published) in [(2, 1, 2.0), (2, 4, 1.98), (5, 10, 1.98)] {
         let (_, l2) = found(&Wave::Fourier, dim, size, Neighbours::Replace);
         assert!(2.0 * l2 > published - 0.08, "d {dim} m {size}: {}", 2.0 * l2);
@@ -194,7 +198,8 @@ fn quadratic(dim: usize, size: usize, structured: bool, complex: bool) -> Sketch
     spec.build().unwrap()
 }
 
-/// The largest changes found among rows of the box, as parts of the bounds. Convex in each row, they are largest at corners, which are flipped one column at a time.
+/// The largest changes found among rows of the box, as parts of the bounds. Convex in each row, they are
+/// largest at corners, which are flipped one column at a time.
 fn found_quadratic(operator: &SketchOperator, neighbours: Neighbours) -> (f64, f64) {
     let bound = Sensitivity::of_operator(operator, neighbours);
     let (dim, bounds) = (operator.dim(), operator.spec().bounds.clone().unwrap());

@@ -1,13 +1,14 @@
 //! Kernels from inner products of random periodic features, also of two different ones.
 //!
-//! With $f(t) = \sum_k F_k e^{ikt}$, $g(t) = \sum_k G_k e^{ikt}$, dithered frequencies $\omega \sim \Lambda$ and the kernel
-//! $\kappa(x, y) = \kappa^\Delta(x - y) = \mathbb E_\omega \cos(\omega^\top (x - y))$,
+//! With $f(t) = \sum_k F_k e^{ikt}$, $g(t) = \sum_k G_k e^{ikt}$, dithered frequencies $\omega \sim \Lambda$
+//! and the kernel $\kappa(x, y) = \kappa^\Delta(x - y) = \mathbb E_\omega \cos(\omega^\top (x - y))$,
 //!
 //! $$ \mathbb E \tfrac1{m'} \langle z_f(x), z_g(y) \rangle = \sum_k F_k G_k^*\, \kappa^\Delta(k (x - y)) $$
 //!
-//! (\[Sch21\] proposition 3.8), where m' is the number of entries compared: m for one block, 2m for both, whose mean is the same. A cosine on either side leaves
-//! $k = \pm 1$ alone, so that the estimate $\tilde\kappa = \langle z_f, z_g \rangle / (m' \langle f, g \rangle)$, $\langle f, g \rangle = \sum_k F_k G_k^*$ (eq. 3.13),
-//! is unbiased for $\kappa$:
+//! (\[Sch21\] proposition 3.8), where m' is the number of entries compared: m for one block, 2m for both,
+//! whose mean is the same. A cosine on either side leaves $k = \pm 1$ alone, so that the estimate
+//! $\tilde\kappa = \langle z_f, z_g \rangle / (m' \langle f, g \rangle)$,
+//! $\langle f, g \rangle = \sum_k F_k G_k^*$ (eq. 3.13), is unbiased for $\kappa$:
 //!
 //! | pair | $1 / \langle f, g \rangle$ | estimates |
 //! |---|---|---|
@@ -17,11 +18,14 @@
 //! | `one-bit` with `one-bit` | 1 | $\tfrac{8}{\pi^2} \sum_{k \text{ odd}, k > 0} k^{-2}\, \kappa^\Delta(k (x - y))$ |
 //! | `sawtooth` with `sawtooth` | 3 | $\tfrac{6}{\pi^2} \sum_{k > 0} k^{-2}\, \kappa^\Delta(k (x - y))$ |
 //!
-//! that is $2 / \text{gain}$ with the gain of [`Wave::surrogate`] where one side is a cosine. In the complex notation of both blocks the one-bit pair's factor is
-//! $1 / (2 Q_1) = \pi / 4$ per frequency, which is $\pi/2$ per entry. For a pair without a cosine the mean is another, narrower kernel: [`KernelPair::expected`].
+//! that is $2 / \text{gain}$ with the gain of [`Wave::surrogate`] where one side is a cosine. In the complex
+//! notation of both blocks the one-bit pair's factor is $1 / (2 Q_1) = \pi / 4$ per frequency, which is
+//! $\pi/2$ per entry. For a pair without a cosine the mean is another, narrower kernel:
+//! [`KernelPair::expected`].
 //!
-//! What is needed: the same frequencies and dither on both sides, dither (unless both are `fourier`, with both blocks), and no weights. The error of one estimate has a
-//! standard deviation of at most $\langle f, g \rangle^{-1} / \sqrt{m'}$ times a number near 1 (eq. 3.16). Cost: m'.
+//! What is needed: the same frequencies and dither on both sides, dither (unless both are `fourier`, with
+//! both blocks), and no weights. The error of one estimate has a standard deviation of at most
+//! $\langle f, g \rangle^{-1} / \sqrt{m'}$ times a number near 1 (eq. 3.16). Cost: m'.
 
 use crate::error::{Error, Result};
 use crate::sketch::map::waves::Wave;
@@ -46,7 +50,8 @@ impl KernelPair {
     /// The pair of two waves, in either order.
     ///
     /// # Errors
-    /// [`Error::Task`] if they have next to nothing in common, as a table that is a quarter turn out of phase with the cosine.
+    /// [`Error::Task`] if they have next to nothing in common, as a table that is a quarter turn out of phase
+    /// with the cosine.
     pub fn new(a: &Wave, b: &Wave) -> Result<KernelPair> {
         let is_cosine = |f: &Wave| matches!(f, Wave::Fourier | Wave::Cosine);
         let is_table = |f: &Wave| matches!(f, Wave::Periodic { .. });
@@ -87,7 +92,8 @@ impl KernelPair {
         matches!(self.harmonics[..], [(1, _)])
     }
 
-    /// The estimate from the features of two rows, of the same blocks: $\langle a, b \rangle / (m' \langle f, g \rangle)$.
+    /// The estimate from the features of two rows, of the same blocks:
+    /// $\langle a, b \rangle / (m' \langle f, g \rangle)$.
     ///
     /// # Errors
     /// [`Error::Shape`] if they are not of one length, or empty.
@@ -100,8 +106,9 @@ impl KernelPair {
         Ok(self.factor() * product / a.len() as f64)
     }
 
-    /// The mean of the estimate for dithered features: $\sum_k F_k G_k^*\, \kappa^\Delta(k u) / \langle f, g \rangle$, with `kernel(k)` $= \kappa^\Delta(k u)$ at the multiples
-    /// $k \ge 0$ of the difference u of the rows.
+    /// The mean of the estimate for dithered features:
+    /// $\sum_k F_k G_k^*\, \kappa^\Delta(k u) / \langle f, g \rangle$, with `kernel(k)`
+    /// $= \kappa^\Delta(k u)$ at the multiples $k \ge 0$ of the difference u of the rows.
     ///
     /// Cost: up to 8191 calls of `kernel` for a pair without a cosine, else one.
     pub fn expected(&self, kernel: impl Fn(u32) -> f64) -> f64 {
@@ -110,7 +117,8 @@ impl KernelPair {
     }
 }
 
-/// The kernel between a row with features `a` of one kind and a row with features `b` of another: [`KernelPair::estimate`].
+/// The kernel between a row with features `a` of one kind and a row with features `b` of another:
+/// [`KernelPair::estimate`].
 ///
 /// # Errors
 /// As for [`KernelPair::new`] and [`KernelPair::estimate`].

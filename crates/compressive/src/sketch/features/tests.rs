@@ -168,7 +168,8 @@ fn the_pair_of_a_cosine_is_unbiased_and_others_are_narrower() {
 
 #[test]
 fn the_distorted_kernel_of_a_fixed_frequency_is_the_correlation_of_the_waves() {
-    // With one frequency the kernel is cos(t), and the estimate's mean is the correlation over a uniform dither, here by quadrature.
+    // With one frequency the kernel is cos(t), and the estimate's mean is the correlation over a uniform
+    // dither, here by quadrature.
     let points = 1 << 15;
     for (a, b) in [
         (Wave::OneBit, Wave::OneBit),

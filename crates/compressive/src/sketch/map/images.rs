@@ -1,16 +1,23 @@
-//! Random convolutional activations: what the feature `conv` puts between the pixels of an image and the waves.
+//! Random convolutional activations: what the feature `conv` puts between the pixels of an image and the
+//! waves.
 //!
-//! A row is an image of $h \times w$ pixels with c channels (the columns in the order row, column, channel). \[Sch21\] section 6.1 sums the last layer of a network with random weights; here one layer of random
-//! filters is followed by random Fourier features of its activations, which classified better than further random layers (see the lab's `classify-images`):
+//! A row is an image of $h \times w$ pixels with c channels (the columns in the order row, column, channel).
+//! \[Sch21\] section 6.1 sums the last layer of a network with random weights; here one layer of random
+//! filters is followed by random Fourier features of its activations, which classified better than further
+//! random layers (see the lab's `classify-images`):
 //!
-//! 1. [`FILTERS`] filters of $5 \times 5 \times c$ weights: standard normal draws, less the mean of each channel's 25, over the norm of all.
+//! 1. [`FILTERS`] filters of $5 \times 5 \times c$ weights: standard normal draws, less the mean of each
+//!    channel's 25, over the norm of all.
 //! 2. The response of each filter at each pixel, with zeros around the image.
-//! 3. Its positive part, and of that the largest value in each cell of a grid of at most $7 \times 7$ cells ($\lceil h/7\rceil \times \lceil w/7\rceil$ pixels, fewer at the far edges; no empty cells).
+//! 3. Its positive part, and of that the largest value in each cell of a grid of at most $7 \times 7$ cells
+//!    ($\lceil h/7\rceil \times \lceil w/7\rceil$ pixels, fewer at the far edges; no empty cells).
 //! 4. From each filter's cells their mean is subtracted: how bright an image is matters less than where.
-//! 5. The D values that result are the coordinates that frequencies are drawn for: the sketch adds $\cos$ and $\sin$ of $\omega_j^\top a$.
+//! 5. The D values that result are the coordinates that frequencies are drawn for: the sketch adds $\cos$ and
+//!    $\sin$ of $\omega_j^\top a$.
 //!
-//! Steps 2 to 4 are single precision, one rounding an operation, in the order of the code: the same bits on every platform. Cost of a row: 25 c h w [`FILTERS`] multiply-adds
-//! (pixels of value zero cost nothing), then m D.
+//! Steps 2 to 4 are single precision, one rounding an operation, in the order of the code: the same bits on
+//! every platform. Cost of a row: 25 c h w [`FILTERS`] multiply-adds (pixels of value zero cost nothing),
+//! then m D.
 
 use serde::{Deserialize, Serialize};
 

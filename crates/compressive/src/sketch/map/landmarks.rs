@@ -10,7 +10,8 @@ use crate::sketch::spec::SketchSpec;
 
 pub use kernel_map::KernelMap;
 
-/// Points at which kernel values are taken (\[CCDR22\]); the spec's `scale` is the width of the Gaussian kernel.
+/// Points at which kernel values are taken (\[CCDR22\]); the spec's `scale` is the width of the Gaussian
+/// kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Landmarks {
     /// How they were chosen.
@@ -48,7 +49,8 @@ pub(crate) fn single(x: f64) -> f64 {
 }
 
 impl Landmarks {
-    /// Checks that there are m rows of d numbers in single precision, in range, and none of the data in a public recipe.
+    /// Checks that there are m rows of d numbers in single precision, in range, and none of the data in a
+    /// public recipe.
     pub(super) fn validate(&self, spec: &SketchSpec) -> Result<()> {
         let (dim, size, points) = (spec.dim(), spec.size, &self.points);
         if spec.source.is_some() && self.rule != LandmarkRule::Box {

@@ -7,7 +7,8 @@
 //! | [`Landmarks`] | `nystrom` | a Gaussian kernel value at a landmark |
 //! | [`Images`] | `conv` | a cosine or sine of a phase of random convolutional activations |
 //!
-//! A [`Feature`] is what users ask for by its name, before frequencies or landmarks are chosen; [`Map::new`] puts both together.
+//! A [`Feature`] is what users ask for by its name, before frequencies or landmarks are chosen; [`Map::new`]
+//! puts both together.
 
 pub(crate) mod images;
 pub(crate) mod landmarks;
@@ -67,8 +68,8 @@ impl FeatureName {
         }
     }
 
-    /// Whether each frequency gets a random phase. Quantised waves and those of one block need it (\[SJ22\]); the two
-    /// blocks of `fourier` do not, and squares and kernels have no phase.
+    /// Whether each frequency gets a random phase. Quantised waves and those of one block need it (\[SJ22\]);
+    /// the two blocks of `fourier` do not, and squares and kernels have no phase.
     pub fn dithered(self) -> bool {
         matches!(
             self,
@@ -284,21 +285,23 @@ impl Map {
         self.wave().map_or(0.0, |wave| wave.surrogate().offset)
     }
 
-    /// Entries of a sketch's mean, or of a row, less their [`offset`](Map::offset): what the rows have to do with.
+    /// Entries of a sketch's mean, or of a row, less their [`offset`](Map::offset): what the rows have to do
+    /// with.
     pub fn centred(&self, entries: &[f64]) -> Vec<f64> {
         let offset = self.offset();
         entries.iter().map(|z| z - offset).collect()
     }
 
-    /// Modulus $|z_j|$ of each centred complex entry of a sketch's mean; without a second block, the absolute value.
+    /// Modulus $|z_j|$ of each centred complex entry of a sketch's mean; without a second block, the absolute
+    /// value.
     pub fn modulus(&self, mean: &[f64]) -> Vec<f64> {
         let centred = self.centred(mean);
         let (first, second) = centred.split_at(mean.len() / self.blocks().len());
         first.iter().enumerate().map(|(j, c)| c.hypot(second.get(j).copied().unwrap_or(0.0))).collect()
     }
 
-    /// The largest variance of an entry: of waves that over a uniform phase, of kernel values, which lie in [0, 1], a
-    /// quarter. That of moments depends on the data alone.
+    /// The largest variance of an entry: of waves that over a uniform phase, of kernel values, which lie in
+    /// [0, 1], a quarter. That of moments depends on the data alone.
     pub fn variance(&self) -> Option<f64> {
         match self {
             Map::Waves(waves) => Some(waves.wave.variance()),

@@ -1,15 +1,18 @@
-//! Random moments: squares of projections and projections of clipped rows, scaled so that none leaves $[-1, 1]$.
+//! Random moments: squares of projections and projections of clipped rows, scaled so that none leaves
+//! $[-1, 1]$.
 //!
-//! Rows are clipped to the spec's box column by column, in the user's units; $u$ are their working coordinates. With $w_j \sim N(0, I/\sigma^2)$ the kernel sums $t_j^2$ and
-//! $t_j$ of
+//! Rows are clipped to the spec's box column by column, in the user's units; $u$ are their working
+//! coordinates. With $w_j \sim N(0, I/\sigma^2)$ the kernel sums $t_j^2$ and $t_j$ of
 //!
 //! $$ t_j = v_j^\top u, \qquad v_j = w_j / R_j, \qquad R_j = \sup_{u \in \text{box}} |w_j^\top u| + \text{slack}_j, $$
 //!
-//! $v_j$ rounded to f32. The slack is several times what the f32 arithmetic of the projection can be wrong by, so that the kernel's clamp never acts and sums of n rows never
-//! exceed n: with $U_c = \max |u_c|$ over the box it is $2^{-22} (d + 8) \sum_c |w_{jc}| U_c$ for independent directions and $2^{-22} (3 \log_2 p + 8)\, g_j p^{3/2} \lVert U \rVert$ for
-//! structured ones of width p and gain $g_j$.
+//! $v_j$ rounded to f32. The slack is several times what the f32 arithmetic of the projection can be wrong
+//! by, so that the kernel's clamp never acts and sums of n rows never exceed n: with $U_c = \max |u_c|$ over
+//! the box it is $2^{-22} (d + 8) \sum_c |w_{jc}| U_c$ for independent directions and
+//! $2^{-22} (3 \log_2 p + 8)\, g_j p^{3/2} \lVert U \rVert$ for structured ones of width p and gain $g_j$.
 //!
-//! Complex directions $w_j = a_j + i b_j$ have $R_j = \sqrt{R(a_j)^2 + R(b_j)^2}$ and sum $|w_j^H u|^2 / R_j^2$, two rounded squares, and $a_j^\top u / R_j$.
+//! Complex directions $w_j = a_j + i b_j$ have $R_j = \sqrt{R(a_j)^2 + R(b_j)^2}$ and sum
+//! $|w_j^H u|^2 / R_j^2$, two rounded squares, and $a_j^\top u / R_j$.
 //!
 //! Cost of the scaling: m d. Reference: \[GBKT17\] section 3.
 
@@ -24,7 +27,8 @@ use crate::sketch::operator::{
 };
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-/// Gaussian directions whose squared projections are summed in the first block, and the projections in the second.
+/// Gaussian directions whose squared projections are summed in the first block, and the projections in the
+/// second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directions {
     /// Complex directions: the first block holds $|\omega^H u|^2$, the second the real part's projection.
@@ -123,7 +127,8 @@ pub(crate) fn clip(bounds: &Bounds, rows: &mut [f64]) {
     }
 }
 
-/// The scaled directions in the kernel's layout; phases there are in half turns, so that one is the unit of $t_j$.
+/// The scaled directions in the kernel's layout; phases there are in half turns, so that one is the unit of
+/// $t_j$.
 pub(crate) fn projection(spec: &SketchSpec) -> Projection {
     let start = vec![0.0; spec.projections()];
     let scaled = scaled(spec);
@@ -285,7 +290,8 @@ impl Folded {
         }
     }
 
-    /// Adds rows to `sums`; a weight multiplies the sum of the two rounded squares, so that a row adds at most its weight.
+    /// Adds rows to `sums`; a weight multiplies the sum of the two rounded squares, so that a row adds at
+    /// most its weight.
     pub(crate) fn accumulate(
         &mut self,
         backend: Backend,

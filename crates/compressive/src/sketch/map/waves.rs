@@ -1,8 +1,8 @@
 //! Waves: what becomes of a phase before it is summed.
 //!
-//! A wave is a real $2\pi$-periodic function $f$ with values in $[-1, 1]$. For every phase $t$ the sketch holds $f(t)$ in its
-//! first block and $f(t - \pi/2)$ in its second (`cosine` has the first block only), so that for $f = \cos$ they are $\cos t$ and
-//! $\sin t$.
+//! A wave is a real $2\pi$-periodic function $f$ with values in $[-1, 1]$. For every phase $t$ the sketch
+//! holds $f(t)$ in its first block and $f(t - \pi/2)$ in its second (`cosine` has the first block only), so
+//! that for $f = \cos$ they are $\cos t$ and $\sin t$.
 //!
 //! | name | $f(t)$ | gain |
 //! |---|---|---|
@@ -12,13 +12,14 @@
 //! | `cosine` | $\cos t$, first block only | 1 |
 //! | `periodic` | a table, linear in between | computed |
 //!
-//! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its first harmonic. With
-//! $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma
-//! A.2): dividing the sketch by the gain $|G_1|$, and turning it back by the angle of $G_1$, gives an estimate of the Fourier
-//! sketch.
+//! Asymmetric learning (\[SJ22\]; \[Sch21\] chapter 4): a sketch made with $f$ is decoded as if made with its
+//! first harmonic. With $f(t) = \sum_k F_k e^{ikt}$, the complex feature $f(t) + i f(t - \pi/2)$ has first
+//! coefficient $G_1 = 2 F_1$ (\[Sch21\] lemma A.2): dividing the sketch by the gain $|G_1|$, and turning it
+//! back by the angle of $G_1$, gives an estimate of the Fourier sketch.
 //!
-//! A table with a mean (bits 0 and 1, an offset, an uneven duty cycle) adds the constant $F_0 (1 + i)$ to every entry, whatever the
-//! rows are. The theory wants $F_0 = 0$: [`Map::centred`](crate::Map::centred) subtracts it before anything is learned.
+//! A table with a mean (bits 0 and 1, an offset, an uneven duty cycle) adds the constant $F_0 (1 + i)$ to
+//! every entry, whatever the rows are. The theory wants $F_0 = 0$: [`Map::centred`](crate::Map::centred)
+//! subtracts it before anything is learned.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -40,7 +41,8 @@ pub struct Waves {
     pub law: FrequencyLaw,
     /// Adds an independent uniform phase to each frequency.
     pub dither: bool,
-    /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many columns.
+    /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many
+    /// columns.
     pub structured: bool,
 }
 
@@ -77,7 +79,8 @@ pub enum Wave {
     Fourier,
     /// The signs of $\cos t$ and of $\sin t$: two bits a phase.
     OneBit,
-    /// The normalised modulo map, a quarter turn late so that its first harmonic is in phase with the cosine (\[Sch21\] eq. 3.32).
+    /// The normalised modulo map, a quarter turn late so that its first harmonic is in phase with the cosine
+    /// (\[Sch21\] eq. 3.32).
     Sawtooth,
     /// $\cos t$ alone; meant to be used with dither.
     Cosine,
@@ -95,7 +98,8 @@ pub struct Surrogate {
     pub gain: f64,
     /// The angle of $G_1$ in radians: what the sketch is turned back by. Zero for all but tables.
     pub angle: f64,
-    /// $F_0$, the mean of the wave over a turn: what is subtracted from every entry first. Zero for all but tables.
+    /// $F_0$, the mean of the wave over a turn: what is subtracted from every entry first. Zero for all but
+    /// tables.
     pub offset: f64,
 }
 
@@ -214,8 +218,10 @@ impl Wave {
         }
     }
 
-    /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$ the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with
-    /// factor $c_h (1 + i (-i)^h)$. Listed are (h, real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without a second block.
+    /// The other harmonics in a complex sketch entry, relative to the first: with $f(t) = \sum_h c_h e^{iht}$
+    /// the entry $f(t) + i f(t - \pi/2)$ has the harmonic h with factor $c_h (1 + i (-i)^h)$. Listed are (h,
+    /// real part, imaginary part) of the ratios up to $|h| = 63$ that are not zero; none for sketches without
+    /// a second block.
     pub(crate) fn harmonics(&self) -> Vec<(i32, f64, f64)> {
         if matches!(self, Wave::Fourier | Wave::Cosine) {
             return Vec::new();

@@ -39,7 +39,8 @@ fn sums_agree_with_the_double_precision_features() {
                 expected.iter_mut().zip(&f).for_each(|(e, f)| *e += f / 300.0);
             }
             let error = mean.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // A row beside a jump of a discontinuous feature may fall on the other side: 2/300 each, and none does here.
+            // A row beside a jump of a discontinuous feature may fall on the other side: 2/300 each, and none
+            // does here.
             assert!(error < 1e-6, "{} structured {structured}: {error:e}", feature.name());
         }
     }

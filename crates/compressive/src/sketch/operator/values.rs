@@ -1,4 +1,5 @@
-//! The features of single rows, on the grid of the sums: what [`SketchOperator::accumulate`] adds, row by row.
+//! The features of single rows, on the grid of the sums: what [`SketchOperator::accumulate`] adds, row by
+//! row.
 
 use compressive_kernels::quantize;
 
@@ -24,13 +25,15 @@ impl SketchOperator {
         }
     }
 
-    /// Features of each row in units of 2^-24, row-major `[n][sketch_len]`, into `out`, which is emptied first.
+    /// Features of each row in units of 2^-24, row-major `[n][sketch_len]`, into `out`, which is emptied
+    /// first.
     ///
     /// Their column sums are exactly the sums of a sketch of these rows, for every feature. Cost: that of
     /// [`accumulate`](SketchOperator::accumulate), and n `sketch_len` integers of memory.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is not finite; `out` is then left as it was.
+    /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is
+    /// not finite; `out` is then left as it was.
     pub fn quantize(&self, rows: RowsRef<'_>, out: &mut Vec<i32>, scratch: &mut Scratch) -> Result<()> {
         let n_rows = self.count_rows(rows)?;
         self.check_finite(rows)?;

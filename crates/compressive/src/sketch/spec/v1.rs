@@ -1,4 +1,5 @@
-//! A spec as version 1 of the format writes it: the fields `law`, `structured`, `feature` and `dither` in place of the map.
+//! A spec as version 1 of the format writes it: the fields `law`, `structured`, `feature` and `dither` in
+//! place of the map.
 
 use std::borrow::Cow;
 

@@ -1,13 +1,17 @@
 //! Gaussian atoms at landmarks: mean kernel values in closed form (\[CCDR22\] appendix A).
 //!
-//! For $\kappa(x, y) = e^{-|x - y|^2/2\sigma^2}$ and $x \sim N(c, \Sigma)$, with $T = (\sigma^2 I + \Sigma)^{-1}$,
+//! For $\kappa(x, y) = e^{-|x - y|^2/2\sigma^2}$ and $x \sim N(c, \Sigma)$, with
+//! $T = (\sigma^2 I + \Sigma)^{-1}$,
 //!
 //! $$ a_j = \mathbb E\,\kappa(x, y_j) = \sigma^d \det(T)^{1/2}\, e^{-\frac12 (y_j - c)^\top T (y_j - c)}. $$
 //!
-//! Gradients (eq. 26 to 37 there): with $v_j = T (y_j - c)$, the location has $\partial \ln a_j = v_j$ and the covariance $\partial \ln a_j = \tfrac12 (v_j v_j^\top - T)$. Sums over j of
-//! products with a cotangent need only $\sum_j s_j$, $\sum_j s_j y_j$ and $\sum_j s_j y_j y_j^\top$ (its diagonal, if T is diagonal), $s_j = u_j a_j$: matrix products.
+//! Gradients (eq. 26 to 37 there): with $v_j = T (y_j - c)$, the location has $\partial \ln a_j = v_j$ and
+//! the covariance $\partial \ln a_j = \tfrac12 (v_j v_j^\top - T)$. Sums over j of products with a cotangent
+//! need only $\sum_j s_j$, $\sum_j s_j y_j$ and $\sum_j s_j y_j y_j^\top$ (its diagonal, if T is diagonal),
+//! $s_j = u_j a_j$: matrix products.
 //!
-//! The entries are real: imaginary parts are zero. Cost: 2 k m d multiply-adds forward and as many back (k m d^2 for full covariances), and k m exponentials.
+//! The entries are real: imaginary parts are zero. Cost: 2 k m d multiply-adds forward and as many back (k m
+//! d^2 for full covariances), and k m exponentials.
 
 use compressive_kernels::exponentials;
 
@@ -49,7 +53,8 @@ impl Spread {
         let d = centre.len();
         let sum = |i: usize, j: usize| sigma[i * d + j] + if i == j { width_squared } else { 0.0 };
         let rows: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| sum(i, j)).collect()).collect();
-        // A covariance plus a positive diagonal has a factor, unless it is not finite: then nothing is left of the atom.
+        // A covariance plus a positive diagonal has a factor, unless it is not finite: then nothing is left
+        // of the atom.
         let Some(lower) = crate::num::linear::cholesky(&rows) else {
             return Spread {
                 centre: centre.to_vec(),
@@ -154,7 +159,8 @@ impl Kernel {
         (differences, pulls)
     }
 
-    /// For each atom, with its $s_j$: $\sum_j s_j v_j$, and $\tfrac12 \sum_j s_j (v_j v_j^\top - T)$, its diagonal or all of it by rows.
+    /// For each atom, with its $s_j$: $\sum_j s_j v_j$, and $\tfrac12 \sum_j s_j (v_j v_j^\top - T)$, its
+    /// diagonal or all of it by rows.
     fn moments(&self, atoms: &[Spread], s: &[f64]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let (d, m) = (self.dim, self.points.len() / self.dim);
         if !atoms.iter().all(Spread::is_diagonal) {

@@ -44,7 +44,8 @@ fn a_generator_learns_the_mean_and_covariance_of_a_gaussian() {
     let (mx, my) = (mean(&|r| r[0]), mean(&|r| r[1]));
     let (vx, vy) = (mean(&|r| (r[0] - mx).powi(2)), mean(&|r| (r[1] - my).powi(2)));
     let c = mean(&|r| (r[0] - mx) * (r[1] - my)) / (vx * vy).sqrt();
-    // One fixed seed, and 20,000 rows: their standard errors are 0.7% of a deviation, so the tolerances are for the network.
+    // One fixed seed, and 20,000 rows: their standard errors are 0.7% of a deviation, so the tolerances are
+    // for the network.
     assert!((mx - 100.0).abs() < 1.0 && (my + 3.0).abs() < 0.025, "{mx} {my}");
     assert!((vx.sqrt() / 20.0 - 1.0).abs() < 0.05 && (vy.sqrt() / 0.5 - 1.0).abs() < 0.05, "{vx} {vy}");
     assert!((c - 0.6).abs() < 0.04, "{c}");

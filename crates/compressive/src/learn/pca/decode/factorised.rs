@@ -2,17 +2,21 @@
 //!
 //! $$ \min_{U \in \mathbb R^{d \times r},\, \sigma \ge 0}\; \tfrac1{4m} \sum_j \omega_j \bigl(s_j - \lVert U^\top x_j \rVert^2 - \sigma\bigr)^2, \qquad \lVert x_j \rVert = 1, $$
 //!
-//! the problem (33) of \[GBKT17\] with the rank constraint written out. Differs from \[GBKT17\]: the term $\sigma$ stands for the variance beyond the components, which otherwise
-//! spoils them (without it the excess risk at m = 2 k d is 1.6% where it is 0.4%), and r is larger than k where the sketch carries it: spare components
-//! take up the leading part of the rest (0.1%), and the k largest eigenvalues of $U U^\top + \sigma I$ are returned.
+//! the problem (33) of \[GBKT17\] with the rank constraint written out. Differs from \[GBKT17\]: the term
+//! $\sigma$ stands for the variance beyond the components, which otherwise spoils them (without it the excess
+//! risk at m = 2 k d is 1.6% where it is 0.4%), and r is larger than k where the sketch carries it: spare
+//! components take up the leading part of the rest (0.1%), and the k largest eigenvalues of
+//! $U U^\top + \sigma I$ are returned.
 //!
 //! Steps:
 //!
 //! 1. Start from the eigenvectors of the weighted sum of the directions.
 //! 2. Descend by limited-memory BFGS, with the gradient $-\tfrac1m X^\top \mathrm{diag}(\omega r) X U$.
-//! 3. If noise was added to the sketch: weights $\omega_j = 1 / (\tau^2 + \nu_j^2)$, $\nu_j$ the noise of an equation and $\tau$ what the fit leaves beside it, and descend again.
+//! 3. If noise was added to the sketch: weights $\omega_j = 1 / (\tau^2 + \nu_j^2)$, $\nu_j$ the noise of an
+//!    equation and $\tau$ what the fit leaves beside it, and descend again.
 //!
-//! Relative weights $1 / s_j^2$, which the sampling error of $s_j$ would ask for, have 2.4 times the excess risk: what the model leaves out is larger, and does not grow with $s_j$.
+//! Relative weights $1 / s_j^2$, which the sampling error of $s_j$ would ask for, have 2.4 times the excess
+//! risk: what the model leaves out is larger, and does not grow with $s_j$.
 //!
 //! Cost: 4 m d r a step, some hundred steps.
 
@@ -39,10 +43,12 @@ impl FactorisedParams {
     }
 }
 
-/// Share of the equations that the parameters may take up with spare components; beyond it they fit the scatter of the draw.
+/// Share of the equations that the parameters may take up with spare components; beyond it they fit the
+/// scatter of the draw.
 const CARRIED: f64 = 0.7;
 
-/// A fit without spare components whose residual is this many times the added noise leaves something out that they can take up; below it they would fit the noise.
+/// A fit without spare components whose residual is this many times the added noise leaves something out that
+/// they can take up; below it they would fit the noise.
 const LEFT_OUT: f64 = 1.5;
 
 /// Decodes by factorisation.
@@ -179,7 +185,8 @@ fn spectrum(x: &[f64], d: usize, rank: usize, k: usize, residual: f64, info: Dec
     }
 }
 
-/// Adds a vector, made orthogonal to those before it and of unit length; a vanishing one becomes the first unit vector that is not spanned yet.
+/// Adds a vector, made orthogonal to those before it and of unit length; a vanishing one becomes the first
+/// unit vector that is not spanned yet.
 fn push_orthonormal(found: &mut Vec<Vec<f64>>, vector: Vec<f64>) {
     let d = vector.len();
     let units = (0..d).map(|c| (0..d).map(|i| if i == c { 1.0 } else { 0.0 }).collect());

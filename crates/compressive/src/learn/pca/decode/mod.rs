@@ -1,8 +1,10 @@
 //! Principal components from a sketch of random second moments (\[GBKT17\] section 3).
 //!
-//! The first block of a quadratic sketch holds $y_j = v_j^\top M v_j$, M the second moments about the working centre, the second $l_j = v_j^\top \mu$, $\mu$ the mean. With
-//! $\mu$ by least squares from the second block, $s_j = y_j - (v_j^\top \mu)^2 = v_j^\top \Sigma v_j$: m linear equations for the covariance $\Sigma$, exact but for the rounding to
-//! the grid and noise added on purpose. Fewer than $d(d+1)/2$ of them leave $\Sigma$ open, and the decoders differ in what they assume of it:
+//! The first block of a quadratic sketch holds $y_j = v_j^\top M v_j$, M the second moments about the working
+//! centre, the second $l_j = v_j^\top \mu$, $\mu$ the mean. With $\mu$ by least squares from the second
+//! block, $s_j = y_j - (v_j^\top \mu)^2 = v_j^\top \Sigma v_j$: m linear equations for the covariance
+//! $\Sigma$, exact but for the rounding to the grid and noise added on purpose. Fewer than $d(d+1)/2$ of them
+//! leave $\Sigma$ open, and the decoders differ in what they assume of it:
 //!
 //! | decoder | assumption | cost |
 //! |---|---|---|
@@ -10,7 +12,8 @@
 //! | [`psd`](psd()) | positive semidefinite, nothing else | m d^2 + d^3 a step |
 //! | [`nuclear`](nuclear()) | the same with the smallest trace | m d^2 + d^3 a step, several rounds |
 //!
-//! Complex directions $v_j = a_j + i b_j$ have $y_j = a_j^\top M a_j + b_j^\top M b_j$ and the mean of $a_j^\top u$.
+//! Complex directions $v_j = a_j + i b_j$ have $y_j = a_j^\top M a_j + b_j^\top M b_j$ and the mean of
+//! $a_j^\top u$.
 
 mod factorised;
 mod nuclear;
@@ -63,10 +66,12 @@ pub struct Spectrum {
 }
 
 impl Measurements {
-    /// Reads the equations off a quadratic sketch; k is the number of components wanted. Cost: m d for each of at most d + 50 steps to the mean.
+    /// Reads the equations off a quadratic sketch; k is the number of components wanted. Cost: m d for each
+    /// of at most d + 50 steps to the mean.
     ///
     /// # Errors
-    /// [`Error::Task`] if the feature is another one, k is not from 1 to d, or there are fewer directions than columns or parameters.
+    /// [`Error::Task`] if the feature is another one, k is not from 1 to d, or there are fewer directions
+    /// than columns or parameters.
     pub fn new(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<Measurements> {
         check(operator, moments, k)?;
         let (m, dim) = (operator.spec().size, operator.dim());
@@ -212,7 +217,8 @@ fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     Ok(())
 }
 
-/// The x of least $\lVert V x - b \rVert$ with rows of V brought to unit length, by conjugate gradients on the normal equations.
+/// The x of least $\lVert V x - b \rVert$ with rows of V brought to unit length, by conjugate gradients on
+/// the normal equations.
 fn least_squares(rows: &[f64], b: &[f64], dim: usize) -> Vec<f64> {
     let lengths: Vec<f64> = rows.chunks_exact(dim).map(|v| dot(v, v).sqrt().max(1e-300)).collect();
     let scale = |values: &mut [f64]| values.iter_mut().zip(&lengths).for_each(|(x, l)| *x /= l);

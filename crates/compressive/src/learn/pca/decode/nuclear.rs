@@ -1,11 +1,13 @@
-//! Least squares with the nuclear norm, the convex stand-in for the rank (\[GBKT17\] section 3; \[FR13\] section 4.6):
+//! Least squares with the nuclear norm, the convex stand-in for the rank (\[GBKT17\] section 3; \[FR13\]
+//! section 4.6):
 //!
 //! $$ \hat\Sigma = \arg\min_{\Sigma \succeq 0}\; \tfrac1{2m} \sum_j \bigl(s_j - \langle x_j x_j^\top, \Sigma \rangle\bigr)^2 + \lambda\,\mathrm{tr}\,\Sigma; $$
 //!
 //! of a positive semidefinite matrix the nuclear norm is the trace.
 //!
-//! Steps: from $\lambda_0 = \tfrac14 \lVert \tfrac1m \sum_j s_j x_j x_j^\top \rVert$, divided by four a round, each round starting where the last ended, down to
-//! $10^{-4} \lambda_0$ or to what noise of standard deviation $\nu$ makes of the gradient, $2\nu / \sqrt{m d}$.
+//! Steps: from $\lambda_0 = \tfrac14 \lVert \tfrac1m \sum_j s_j x_j x_j^\top \rVert$, divided by four a
+//! round, each round starting where the last ended, down to $10^{-4} \lambda_0$ or to what noise of standard
+//! deviation $\nu$ makes of the gradient, $2\nu / \sqrt{m d}$.
 //!
 //! Cost: 4 m d^2 + 9 d^3 a step, some hundred steps a round: for up to a few hundred columns.
 

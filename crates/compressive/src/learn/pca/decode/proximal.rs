@@ -2,8 +2,9 @@
 //!
 //! $$ \min_{\Sigma \succeq 0}\; \tfrac1{2m} \sum_j \bigl(s_j - \langle x_j x_j^\top, \Sigma \rangle\bigr)^2 + \lambda\,\mathrm{tr}\,\Sigma $$
 //!
-//! Each step goes down the gradient from an extrapolated point, then lowers all eigenvalues by $\lambda / L$ and drops the negative ones (\[BT09\]); the extrapolation starts
-//! anew when it points uphill (\[OC15\]). L is the largest eigenvalue of the quadratic form, by power iteration.
+//! Each step goes down the gradient from an extrapolated point, then lowers all eigenvalues by $\lambda / L$
+//! and drops the negative ones (\[BT09\]); the extrapolation starts anew when it points uphill (\[OC15\]). L
+//! is the largest eigenvalue of the quadratic form, by power iteration.
 
 use crate::learn::pca::decode::{Measurements, Spectrum};
 use crate::model::{DecodeInfo, Stop};
@@ -106,7 +107,8 @@ fn shrink(matrix: &[f64], d: usize, shift: f64) -> Vec<f64> {
     out
 }
 
-/// The largest eigenvalue of $\Sigma \mapsto \tfrac1m \sum_j \langle x_j x_j^\top, \Sigma\rangle x_j x_j^\top$, a little enlarged.
+/// The largest eigenvalue of
+/// $\Sigma \mapsto \tfrac1m \sum_j \langle x_j x_j^\top, \Sigma\rangle x_j x_j^\top$, a little enlarged.
 fn lipschitz(data: &Measurements) -> f64 {
     let (m, d) = (data.size() as f64, data.dim);
     let mut matrix = vec![0.0; d * d];

@@ -2,8 +2,9 @@
 //!
 //! $$ \hat\Sigma = \arg\min_{\Sigma \succeq 0} \sum_j \bigl(s_j - \langle x_j x_j^\top, \Sigma \rangle\bigr)^2, $$
 //!
-//! whose k largest eigenvalues are returned (eq. 34). The constraint alone makes the solution nearly of low rank when the rows are (\[KKRT16\]). It assumes nothing else, so
-//! that with $m \ge d(d+1)/2$ directions the covariance is found exactly.
+//! whose k largest eigenvalues are returned (eq. 34). The constraint alone makes the solution nearly of low
+//! rank when the rows are (\[KKRT16\]). It assumes nothing else, so that with $m \ge d(d+1)/2$ directions the
+//! covariance is found exactly.
 //!
 //! Cost: 4 m d^2 + 9 d^3 a step, some hundred steps: for up to a few hundred columns.
 

@@ -1,10 +1,13 @@
 //! Where the factorised decoder starts: eigenvectors of the weighted sum of the directions.
 //!
-//! For directions x uniform on the sphere $\mathbb E\,[x^\top \Sigma x \cdot x x^\top] = (2\Sigma + \mathrm{tr}\Sigma\, I) / (d(d + 2))$, and for complex ones, whose parts make
-//! up the sphere together, $(\Sigma + \mathrm{tr}\Sigma\, I) / (d(d + 1))$. So the sum $S = \tfrac1m \sum_j (s_j - \bar s)\, x_j x_j^\top$ has the eigenvectors of $\Sigma$, up to the
+//! For directions x uniform on the sphere
+//! $\mathbb E\,[x^\top \Sigma x \cdot x x^\top] = (2\Sigma + \mathrm{tr}\Sigma\, I) / (d(d + 2))$, and for
+//! complex ones, whose parts make up the sphere together, $(\Sigma + \mathrm{tr}\Sigma\, I) / (d(d + 1))$. So
+//! the sum $S = \tfrac1m \sum_j (s_j - \bar s)\, x_j x_j^\top$ has the eigenvectors of $\Sigma$, up to the
 //! scatter of the draw, and its eigenvalues tell those of $\Sigma$.
 //!
-//! Steps: block power iteration on $S + cI$, c such that the negative eigenvalues do not lead, then a Rayleigh-Ritz step. Cost: 40 times m d (k + 5).
+//! Steps: block power iteration on $S + cI$, c such that the negative eigenvalues do not lead, then a
+//! Rayleigh-Ritz step. Cost: 40 times m d (k + 5).
 
 use crate::learn::pca::decode::Measurements;
 use crate::num::linear::{multiply, multiply_transposed, transposed_multiply};
@@ -16,7 +19,8 @@ const STEPS: usize = 40;
 /// Vectors iterated besides those wanted: the last of a block converge slowly.
 const SPARE: usize = 5;
 
-/// The `k` leading eigenvectors (columns of a d x k matrix) times the roots of the eigenvalues of $\Sigma - \lambda I$, $\lambda$ the mean variance.
+/// The `k` leading eigenvectors (columns of a d x k matrix) times the roots of the eigenvalues of
+/// $\Sigma - \lambda I$, $\lambda$ the mean variance.
 pub(super) fn start(data: &Measurements, k: usize) -> Vec<f64> {
     let (d, m) = (data.dim, data.size() as f64);
     let complex = data.directions.len() > data.size() * d;

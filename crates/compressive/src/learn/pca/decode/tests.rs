@@ -90,7 +90,8 @@ fn decaying(d: usize) -> Vec<f64> {
 
 #[test]
 fn a_decaying_spectrum_is_recovered_nearly_as_well_as_from_the_rows() {
-    // Over 20 draws of rows the medians are 0.11% and 0.005%, the largest 0.32% and 0.007%; each of these three draws must stay below 1% and 0.3%.
+    // Over 20 draws of rows the medians are 0.11% and 0.005%, the largest 0.32% and 0.007%; each of these
+    // three draws must stay below 1% and 0.3%.
     let (d, k, variances) = (50, 5, decaying(50));
     for (factor, most) in [(2, 0.01), (4, 0.003)] {
         for (seed, (structured, complex)) in kinds().into_iter().take(3).enumerate() {

@@ -42,7 +42,8 @@ fn sample(family: &Gaussian, fit: &Fit, n: usize, stream: &mut Stream) -> Vec<Ve
 
 #[test]
 fn the_covariance_is_that_of_sampled_kernel_values() {
-    // 50,000 rows: the standard error of a covariance of numbers in [0, 1] is at most 0.0012; five of them are allowed in 360 comparisons.
+    // 50,000 rows: the standard error of a covariance of numbers in [0, 1] is at most 0.0012; five of them
+    // are allowed in 360 comparisons.
     let mut stream = Stream::new(21, Purpose::PilotMixture, 51);
     for shape in shapes().into_iter().skip(1) {
         let (family, fit) = setup(shape.clone(), &mut stream);

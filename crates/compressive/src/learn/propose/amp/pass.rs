@@ -90,7 +90,8 @@ impl<'a> Messages<'a> {
                 *score += damping * (e1 / deviation - *score);
                 mean_spread += e2 / m as f64;
             }
-            // Step 4. A posterior as wide as the prior carries no information; the least is kept so that the variance stays finite.
+            // Step 4. A posterior as wide as the prior carries no information; the least is kept so that the
+            // variance stays finite.
             let informed = (1.0 - mean_spread).max(1e-3) / self.variances[l];
             let noise = d as f64 / m as f64 / informed;
             let mut change = vec![0.0; d];

@@ -51,7 +51,8 @@ fn clusters_are_found_from_sketches_of_two_to_five_numbers_per_parameter() {
         for factor in [2, 5] {
             let (target, transform) = target(&rows, 4, 6, factor, Wave::Fourier);
             let found = auto(&target, &AutoParams { k: 6, ..AutoParams::default() }).unwrap();
-            // A mean of 3300 rows has a deviation of 0.035 in four columns; a sketch of 2kd frequencies adds to that.
+            // A mean of 3300 rows has a deviation of 0.035 in four columns; a sketch of 2kd frequencies adds
+            // to that.
             let worst = worst_centre(&found, &transform, &centres);
             assert!(worst < 0.3, "draw {draw}, m = {factor} k d: {worst}");
             assert_eq!(found.fit.k(), 6);

@@ -29,7 +29,8 @@ impl Point {
 pub(super) struct Found {
     /// Whether `next` holds a better point.
     pub accepted: bool,
-    /// Whether there is none because already the first trial promised a decrease below the rounding of the value.
+    /// Whether there is none because already the first trial promised a decrease below the rounding of the
+    /// value.
     pub exhausted: bool,
     pub evaluations: usize,
 }
@@ -42,9 +43,11 @@ struct Sample {
     slope: f64,
 }
 
-/// Seeks a step from `start` along `direction`, trying `t = first` first, and leaves the new point in `next`; `trial` is scratch.
+/// Seeks a step from `start` along `direction`, trying `t = first` first, and leaves the new point in `next`;
+/// `trial` is scratch.
 ///
-/// The step lies in a bracket (low, high): low satisfies the decrease and is still steep, high does not satisfy it.
+/// The step lies in a bracket (low, high): low satisfies the decrease and is still steep, high does not
+/// satisfy it.
 #[allow(clippy::too_many_arguments, reason = "the buffers are the caller's so that no step allocates")]
 pub(super) fn search(
     objective: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
@@ -111,7 +114,8 @@ pub(super) fn search(
     Found { accepted, exhausted: false, evaluations: spent }
 }
 
-/// Writes $P(x + t d)$; returns the first-order change $\nabla f^\top (P(x + t d) - x)$ and the sum of the moduli of its terms.
+/// Writes $P(x + t d)$; returns the first-order change $\nabla f^\top (P(x + t d) - x)$ and the sum of the
+/// moduli of its terms.
 fn advance(start: &Point, direction: &[f64], bounds: Bounds<'_>, t: f64, out: &mut [f64]) -> (f64, f64) {
     let (mut change, mut moved) = (0.0, 0.0);
     for (i, out) in out.iter_mut().enumerate() {

@@ -128,7 +128,8 @@ proptest! {
         for j in 0..x.len() {
             let length = a.iter().map(|row| row[j] * row[j]).sum::<f64>().sqrt();
             let gradient = a.iter().zip(&b).map(|(row, b)| row[j] * (dot(row, &x) - b)).sum::<f64>();
-            // A column refused as dependent (squared distance below 1e-14) can keep a gradient of 1e-7 of its length.
+            // A column refused as dependent (squared distance below 1e-14) can keep a gradient of 1e-7 of its
+            // length.
             let slack = 1e-6 * length * size + 1e-12;
             prop_assert!(x[j] >= 0.0);
             prop_assert!(gradient >= -slack, "gradient {} of variable {}", gradient, j);

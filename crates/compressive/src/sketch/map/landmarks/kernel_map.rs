@@ -1,7 +1,8 @@
 //! Kernel values at landmarks: what the f32 kernel computes, and its twin in double precision.
 //!
-//! The kernel crate evaluates $2^t$ with $t = s_j + w_j^\top u + b\,|u|^2$, where w, b and s are rounded to single precision. That is a Gaussian kernel as well, of a slightly
-//! other width, at slightly other landmarks, times a gain near 1:
+//! The kernel crate evaluates $2^t$ with $t = s_j + w_j^\top u + b\,|u|^2$, where w, b and s are rounded to
+//! single precision. That is a Gaussian kernel as well, of a slightly other width, at slightly other
+//! landmarks, times a gain near 1:
 //!
 //! $$ \sigma'^2 = -\frac{\log_2 e}{2b}, \qquad y'_j = -\frac{w_j}{2b}, \qquad g_j = 2^{\,s_j - b |y'_j|^2}, $$
 //!
@@ -24,7 +25,8 @@ pub struct KernelMap {
 }
 
 impl KernelMap {
-    /// The map for landmarks in working coordinates and a kernel of width `scale`, and the projection that computes it. Cost: O(m d).
+    /// The map for landmarks in working coordinates and a kernel of width `scale`, and the projection that
+    /// computes it. Cost: O(m d).
     pub(crate) fn new(landmarks: &[Vec<f64>], scale: f64) -> (KernelMap, Projection) {
         let dim = landmarks.first().map_or(0, Vec::len);
         let unit = LOG2_E / (scale * scale);

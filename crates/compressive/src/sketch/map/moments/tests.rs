@@ -65,7 +65,8 @@ fn no_corner_of_the_box_leaves_the_unit_interval_and_the_farthest_nearly_reaches
             }
         }
         assert!(largest.iter().all(|q| *q <= UNIT), "{structured} {complex} {whiten}: {largest:?}");
-        // Real directions attain their bound at a corner, up to the slack; complex ones only if both parts do there.
+        // Real directions attain their bound at a corner, up to the slack; complex ones only if both parts do
+        // there.
         let near = UNIT - if complex { UNIT / 2 } else { UNIT / 10_000 };
         assert!(largest.iter().all(|q| *q >= near), "{structured} {complex} {whiten}: {largest:?}");
     }

@@ -18,7 +18,8 @@ fn setup(shape: Shape, stream: &mut Stream) -> (Gaussian, Vec<f64>, Vec<f64>) {
 
 #[test]
 fn sketches_are_mean_kernel_values() {
-    // 40,000 draws of each atom: the standard error of a mean of numbers in [0, 1] is at most 0.0025, and five of them are allowed in 840 comparisons.
+    // 40,000 draws of each atom: the standard error of a mean of numbers in [0, 1] is at most 0.0025, and
+    // five of them are allowed in 840 comparisons.
     let mut stream = Stream::new(5, Purpose::PilotMixture, 41);
     for shape in shapes() {
         let (family, atoms, shared) = setup(shape.clone(), &mut stream);
