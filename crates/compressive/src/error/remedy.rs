@@ -244,7 +244,7 @@ impl Remedy {
         Remedy::words(remedies, &Plain)
     }
 
-    /// A change as a noun: "a larger --size"; none for what is left out or is a sentence of its own.
+    /// A change as a noun: "a larger size"; none for what is left out or is a sentence of its own.
     fn change(&self, vocabulary: &dyn Vocabulary) -> Option<String> {
         match self {
             Remedy::Set(parameter, value) => Some(vocabulary.set(*parameter, value)),
