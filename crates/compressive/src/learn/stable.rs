@@ -216,7 +216,7 @@ mod tests {
             (0.3, vec![2.0, 2.0, 0.2, 0.4, 1.6]),
             (0.2, vec![1.0, -2.0, 0.1, 0.1, 2.0]),
         ];
-        let empty = Moments { mean: vec![0.0; 480], rows: 1e5, noise_std: 0.0 };
+        let empty = Moments { mean: vec![0.0; 480], rows: 1e5, noise_std: 0.0, exact: None };
         let target = Target::new(&operator, &empty).unwrap();
         let mut values = Batch::default();
         let atoms: Vec<f64> = truth.iter().flat_map(|(_, atom)| atom.clone()).collect();

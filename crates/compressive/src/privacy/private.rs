@@ -76,7 +76,9 @@ pub fn privatize_as(sketch: &Sketch, release: &Release, entropy: &mut dyn Entrop
         None => rows,
         Some(scale) => rows.saturating_add(discrete_laplace(&mut bits, scale)?),
     };
-    Ok(PrivateSketch::from_parts(sketch.spec().clone(), sums, rows, vec![release.clone()]))
+    // Exact moments are not released, so the recipe of the release has none.
+    let spec = SketchSpec { moments: None, ..sketch.spec().clone() };
+    Ok(PrivateSketch::from_parts(spec, sums, rows, vec![release.clone()]))
 }
 
 impl PrivateSketch {
@@ -144,7 +146,7 @@ impl PrivateSketch {
         let unit = (1u64 << Sketch::GRID_BITS) as f64;
         let mean = self.sums.iter().map(|&s| s as f64 / (unit * rows)).collect();
         let variance: f64 = self.releases.iter().map(|r| r.mechanism.variance()).sum();
-        Moments { mean, rows, noise_std: variance.sqrt() / rows }
+        Moments { mean, rows, noise_std: variance.sqrt() / rows, exact: None }
     }
 
     /// Whether the exact number of rows can be read off.

@@ -11,7 +11,7 @@ impl PrivateSketch {
     pub fn to_bytes(&self) -> Vec<u8> {
         let privacy = serde_json::to_string(self.releases()).expect("a release has string keys only");
         let extra = Extra { privacy: Some(privacy), fractional: false };
-        file(self.spec(), &extra, [self.rows(), 0], self.sums())
+        file(self.spec(), &extra, [self.rows(), 0], self.sums(), &[])
     }
 
     /// Reads the bytes of a private `.sketch` file.
@@ -37,6 +37,9 @@ impl AnySketch {
         let releases = read_releases(privacy)?;
         if parts.weight != 0 || parts.extra.fractional {
             return corrupt("a private sketch has no weights");
+        }
+        if parts.spec.moments.is_some() {
+            return corrupt("a private sketch holds no exact moments");
         }
         let private = PrivateSketch::from_parts(parts.spec, parts.sums, parts.rows, releases);
         Ok(AnySketch::Private(private))

@@ -4,8 +4,10 @@ pub mod features;
 pub(crate) mod frequency;
 pub(crate) mod map;
 pub(crate) mod operator;
+pub(crate) mod second;
 pub(crate) mod spec;
 mod sums;
 pub(crate) mod wire;
 
+pub use second::{ExactMoments, MomentSet, SecondSums};
 pub use sums::{Moments, Sketch};

@@ -29,6 +29,7 @@ use crate::sketch::map::images::{ConvMap, Images};
 use crate::sketch::map::landmarks::KernelMap;
 use crate::sketch::map::waves::{SECOND_BLOCK_SHIFT, Wave, Waves};
 use crate::sketch::map::{Map, moments};
+use crate::sketch::second;
 use crate::sketch::spec::SketchSpec;
 
 /// Rows in the user's units, row-major, d values a row.
@@ -84,8 +85,10 @@ pub struct Scratch {
     working: Vec<f32>,
     extended: Vec<f32>,
     centred: Vec<f64>,
+    whitened: Vec<f64>,
     weights: Vec<i64>,
     folded: moments::Folded,
+    second: second::Buffers,
     kernel: kernels::Scratch,
 }
 
@@ -222,12 +225,17 @@ impl SketchOperator {
             let end = (start + block).min(n_rows);
             self.to_working(rows, start..end, scratch);
             let weighted = weights.is_some().then_some(start..end);
+            if let Some(sums) = sketch.second_mut() {
+                let weights = weighted.clone().map(|range| &scratch.weights[range]);
+                sums.add(&scratch.centred, weights, &mut scratch.second);
+            }
             self.sum_working(weighted, sketch, scratch);
         }
         Ok(())
     }
 
-    /// Rows `range` in working coordinates, as the kernel's f32, into `scratch.working`.
+    /// Rows `range` in working coordinates, into `scratch.centred`, and as the kernel's f32 within the limit,
+    /// into `scratch.working`.
     fn to_working(&self, rows: RowsRef<'_>, range: std::ops::Range<usize>, scratch: &mut Scratch) {
         let dim = self.dim();
         let values = range.start * dim..range.end * dim;
@@ -251,20 +259,20 @@ impl SketchOperator {
                 *y = (*y - c) * s;
             }
         }
-        match &self.spec.transform.whiten {
-            None => scratch.working.extend(scratch.centred.iter().map(|&y| limit(y))),
-            Some(matrix) => {
-                for row in scratch.centred.chunks_exact(dim) {
-                    // The largest f64 values overflow to NaN here; they are outliers like any other beyond
-                    // the limit.
-                    let product = |w: &Vec<f64>| {
-                        let sum: f64 = w.iter().zip(row).map(|(a, b)| a * b).sum();
-                        if sum.is_nan() { WORKING_LIMIT } else { sum }
-                    };
-                    scratch.working.extend(matrix.iter().map(|w| limit(product(w))));
-                }
+        if let Some(matrix) = &self.spec.transform.whiten {
+            scratch.whitened.clear();
+            for row in scratch.centred.chunks_exact(dim) {
+                // The largest f64 values overflow to NaN here; they are outliers like any other beyond the
+                // limit.
+                let product = |w: &Vec<f64>| {
+                    let sum: f64 = w.iter().zip(row).map(|(a, b)| a * b).sum();
+                    if sum.is_nan() { f64::INFINITY } else { sum }
+                };
+                scratch.whitened.extend(matrix.iter().map(product));
             }
+            std::mem::swap(&mut scratch.centred, &mut scratch.whitened);
         }
+        scratch.working.extend(scratch.centred.iter().map(|&y| limit(y)));
     }
 
     /// What the projection is applied to: activations of images, rows with their norms before landmarks, or

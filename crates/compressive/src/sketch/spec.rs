@@ -16,9 +16,10 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
+use crate::sketch::second::{MAX_PRODUCTS, MomentSet};
 
 /// The newest spec and sketch format this version reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Affine map from the user's units to working coordinates, applied in f64 before the kernel's f32.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,8 +75,6 @@ pub struct Bounds {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SketchSpec {
-    /// Version of the format, [`FORMAT`].
-    pub format: u32,
     /// Names of the d columns, in order.
     pub columns: Vec<String>,
     /// From the user's units to working coordinates.
@@ -93,6 +92,8 @@ pub struct SketchSpec {
     pub seed: u64,
     /// Where the recipe comes from, if it was made without an unpaid look at the rows; not written otherwise.
     pub source: Option<Source>,
+    /// The exact moments that are summed beside the features, if any.
+    pub moments: Option<MomentSet>,
 }
 
 /// Why a recipe may be published together with a private sketch.
@@ -126,7 +127,6 @@ impl SketchSpec {
     ) -> SketchSpec {
         let columns: Vec<String> = columns.into_iter().map(Into::into).collect();
         SketchSpec {
-            format: FORMAT,
             transform: Transform::identity(columns.len()),
             columns,
             bounds: None,
@@ -135,7 +135,13 @@ impl SketchSpec {
             size,
             seed: 0,
             source: None,
+            moments: None,
         }
+    }
+
+    /// The oldest format that can say what this spec says: what is written.
+    pub fn format(&self) -> u32 {
+        if self.moments.is_some() { 2 } else { 1 }
     }
 
     /// Number d of columns.
@@ -161,9 +167,6 @@ impl SketchSpec {
     /// Checks every field; all constructors and readers go through here.
     pub fn validate(&self) -> Result<()> {
         let dim = self.dim();
-        if self.format != FORMAT {
-            return fail("format", format!("{} is unknown; this version reads {FORMAT}", self.format));
-        }
         if dim == 0 {
             return Err(Error::NoColumns);
         }
@@ -190,6 +193,13 @@ impl SketchSpec {
             && !(epsilon > 0.0 && epsilon.is_finite())
         {
             return fail("source", format!("its epsilon {epsilon} is not a positive number"));
+        }
+        if self.moments.is_some() && !matches!(self.map, Map::Waves(_) | Map::Landmarks(_)) {
+            return fail("moments", format!("`{}` features are summed without moments", self.map.name()));
+        }
+        if self.moments.is_some_and(|set| set.products(self.dim()) > MAX_PRODUCTS) {
+            let problem = format!("{} columns have more than {MAX_PRODUCTS} products", self.dim());
+            return fail("moments", problem);
         }
         self.map.validate(self)
     }
@@ -372,7 +382,10 @@ mod tests {
     fn every_bad_field_is_named() {
         type Spoil = fn(&mut SketchSpec);
         let cases: [(&str, Spoil); 11] = [
-            ("format", |s| s.format = 2),
+            ("moments", |s| {
+                s.moments = Some(MomentSet::Full);
+                s.map = Map::Moments(crate::Directions { complex: false, structured: false });
+            }),
             ("`a` appears twice", |s| s.columns[1] = "a".into()),
             ("centres", |s| s.transform.centre = vec![0.0]),
             ("spread", |s| s.transform.spread[0] = 0.0),
@@ -396,6 +409,23 @@ mod tests {
         let mut empty = spec();
         empty.columns.clear();
         assert_eq!(empty.validate(), Err(Error::NoColumns));
+    }
+
+    #[test]
+    fn moments_make_a_spec_of_format_2() {
+        let mut s = spec();
+        s.moments = Some(MomentSet::Diagonal);
+        let json = s.to_json();
+        assert!(json.starts_with(r#"{"format":2,"columns""#), "{json}");
+        assert!(json.ends_with(r#""seed":0,"moments":"diagonal"}"#), "{json}");
+        assert_eq!(SketchSpec::from_json(&json).unwrap(), s);
+        for (format, moments) in [("1", "diagonal"), ("3", "diagonal"), ("2", "some")] {
+            let broken =
+                json.replace(r#""format":2"#, &format!(r#""format":{format}"#)).replace("diagonal", moments);
+            assert!(SketchSpec::from_json(&broken).is_err(), "{broken}");
+        }
+        let plain = json.replace(r#","moments":"diagonal""#, "");
+        assert_eq!(SketchSpec::from_json(&plain).unwrap().to_json(), spec().to_json());
     }
 
     #[test]

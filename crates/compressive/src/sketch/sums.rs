@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
+use crate::sketch::second::{ExactMoments, SecondSums};
 use crate::sketch::spec::SketchSpec;
 
 /// Exact sums of the features of some rows, under one spec.
@@ -16,6 +17,7 @@ pub struct Sketch {
     spec: Arc<SketchSpec>,
     fingerprint: Arc<str>,
     sums: Vec<i64>,
+    second: Option<SecondSums>,
     rows: u64,
     weight: i64,
     fractional: bool,
@@ -30,6 +32,8 @@ pub struct Moments {
     pub rows: f64,
     /// Standard deviation of noise added on purpose to each entry of the mean; 0 for a plain sketch.
     pub noise_std: f64,
+    /// Mean and covariance of the rows, where the sketch keeps them.
+    pub exact: Option<ExactMoments>,
 }
 
 impl Sketch {
@@ -41,12 +45,15 @@ impl Sketch {
     /// The sketch of no rows.
     pub fn empty(operator: &SketchOperator) -> Sketch {
         let (spec, fingerprint) = operator.shared_spec();
-        Sketch { sums: vec![0; spec.sketch_len()], spec, fingerprint, rows: 0, weight: 0, fractional: false }
+        let second = spec.moments.map(|set| SecondSums::empty(set, spec.dim()));
+        let sums = vec![0; spec.sketch_len()];
+        Sketch { sums, second, spec, fingerprint, rows: 0, weight: 0, fractional: false }
     }
 
     pub(crate) fn from_parts(
         spec: SketchSpec,
         sums: Vec<i64>,
+        second: Option<SecondSums>,
         rows: u64,
         weight: i64,
         fractional: bool,
@@ -56,6 +63,7 @@ impl Sketch {
             fingerprint: spec.fingerprint().into(),
             spec: Arc::new(spec),
             sums,
+            second,
             rows,
             weight,
             fractional,
@@ -75,6 +83,17 @@ impl Sketch {
     /// The sums, in units of 2^-24.
     pub fn sums(&self) -> &[i64] {
         &self.sums
+    }
+
+    /// The sums of the coordinates and their products, if the recipe keeps them.
+    pub fn second_sums(&self) -> Option<&SecondSums> {
+        self.second.as_ref()
+    }
+
+    /// Mean and covariance in working coordinates; none if the recipe keeps no moments, the sketch is empty,
+    /// or rows lie [beyond the limit](SecondSums::beyond). Cost: O(d^2).
+    pub fn exact_moments(&self) -> Option<ExactMoments> {
+        self.second.as_ref()?.exact(self.weight)
     }
 
     /// Number of rows; a row of whole weight w counts w times, of any other weight once.
@@ -105,11 +124,18 @@ impl Sketch {
         &mut self.sums
     }
 
+    pub(crate) fn second_mut(&mut self) -> Option<&mut SecondSums> {
+        self.second.as_mut()
+    }
+
     /// Counts rows about to be summed, or fails if there is no room.
     pub(crate) fn add_rows(&mut self, rows: u64, weight: i64) -> Result<()> {
         let rows = self.rows.checked_add(rows).filter(|&r| r <= Self::MAX_ROWS).ok_or(Error::Full)?;
-        self.weight = self.weight.checked_add(weight).ok_or(Error::Full)?;
-        self.rows = rows;
+        let weight = self.weight.checked_add(weight).ok_or(Error::Full)?;
+        if self.second.is_some() {
+            SecondSums::check_room(weight)?;
+        }
+        (self.rows, self.weight) = (rows, weight);
         Ok(())
     }
 
@@ -129,6 +155,9 @@ impl Sketch {
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
             *sum += more;
         }
+        if let (Some(sums), Some(more)) = (&mut self.second, &other.second) {
+            sums.merge(more);
+        }
         Ok(())
     }
 
@@ -141,10 +170,14 @@ impl Sketch {
         let is_part = other.rows <= self.rows
             && weight >= 0
             && differences().all(|d| d.unsigned_abs() <= weight.unsigned_abs());
+        let not_a_part = Error::NotAPart { ours: self.rows, theirs: other.rows };
         if !is_part {
-            return Err(Error::NotAPart { ours: self.rows, theirs: other.rows });
+            return Err(not_a_part);
         }
-        self.sums = differences().collect();
+        if let (Some(sums), Some(less)) = (&self.second, &other.second) {
+            self.second = Some(sums.without(less, weight).ok_or(not_a_part)?);
+        }
+        self.sums = self.sums.iter().zip(&other.sums).map(|(sum, less)| sum - less).collect();
         self.rows -= other.rows;
         self.weight = weight;
         self.fractional |= other.fractional;
@@ -157,7 +190,7 @@ impl Sketch {
             return Err(Error::TooFewRows { what: "the mean of a sketch", rows: self.rows, needed: 1 });
         }
         let mean = self.sums.iter().map(|&s| s as f64 / self.weight as f64).collect();
-        Ok(Moments { mean, rows: self.rows as f64, noise_std: 0.0 })
+        Ok(Moments { mean, rows: self.rows as f64, noise_std: 0.0, exact: self.exact_moments() })
     }
 
     /// Modulus $|z_j|$ of each complex entry of the mean, see [`Map::modulus`](crate::Map::modulus).

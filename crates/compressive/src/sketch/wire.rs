@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! u64 LE      length of the header
-//! header      JSON: __metadata__ {compressive, fingerprint, [privacy], sha256, spec, [weights]}, counts I64[2], sums I64[L]; padded with spaces to 8 bytes
+//! header      JSON: __metadata__ {compressive, fingerprint, [privacy], sha256, spec, [weights]}, counts I64[2], sums I64[L], [moments I64[1 + 2M]]; padded with spaces to 8 bytes
 //! counts      rows, total weight in units of 2^-24 (private: rows and 0)
 //! sums        L sums in units of 2^-24
+//! moments     where the spec has them: rows beyond the limit, then M sums of 128 bits
 //! ```
 //!
 //! Writing is canonical: equal sketches have equal bytes. Reading accepts canonical bytes only, so that any
-//! changed byte is noticed, either by the checksum over counts, sums and the promise of a private sketch, by
+//! changed byte is noticed, either by the checksum over counts, sums, moments and the promise of a private sketch, by
 //! the fingerprint over the spec, or because the header is not the one that this content has.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::sketch::Sketch;
+use crate::sketch::second::SecondSums;
 use crate::sketch::spec::{FORMAT, MAX_SIZE, SketchSpec, hex};
 
 /// Bytes of the two counts.
@@ -27,6 +29,8 @@ struct Header {
     __metadata__: Metadata,
     counts: Tensor,
     sums: Tensor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moments: Option<Tensor>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,9 +94,10 @@ fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
         shape: [(end - start) / 8],
         data_offsets: [start, end],
     };
+    let sums_end = COUNTS_LEN + 8 * spec.sketch_len();
     let header = Header {
         __metadata__: Metadata {
-            compressive: FORMAT.to_string(),
+            compressive: spec.format().to_string(),
             fingerprint: spec.fingerprint(),
             privacy: extra.privacy.clone(),
             sha256: checksum(payload, extra),
@@ -100,16 +105,24 @@ fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
             weights: extra.fractional.then(|| FRACTIONAL.into()),
         },
         counts: tensor(0, COUNTS_LEN),
-        sums: tensor(COUNTS_LEN, payload.len()),
+        sums: tensor(COUNTS_LEN, sums_end),
+        moments: spec.moments.map(|_| tensor(sums_end, payload.len())),
     };
     let mut bytes = serde_json::to_vec(&header).expect("a header has string keys only");
     bytes.resize(bytes.len().next_multiple_of(8), b' ');
     bytes
 }
 
-/// The bytes of a `.sketch` file.
-pub(crate) fn file(spec: &SketchSpec, extra: &Extra, counts: [i64; 2], sums: &[i64]) -> Vec<u8> {
-    let payload: Vec<u8> = counts.iter().chain(sums).flat_map(|v| v.to_le_bytes()).collect();
+/// The bytes of a `.sketch` file, with the words of its moments if the spec has them.
+pub(crate) fn file(
+    spec: &SketchSpec,
+    extra: &Extra,
+    counts: [i64; 2],
+    sums: &[i64],
+    moments: &[i64],
+) -> Vec<u8> {
+    let words = counts.iter().chain(sums).chain(moments);
+    let payload: Vec<u8> = words.flat_map(|v| v.to_le_bytes()).collect();
     let header = header(spec, extra, &payload);
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header);
@@ -121,7 +134,8 @@ impl Sketch {
     /// The bytes of a `.sketch` file; equal sketches give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let extra = Extra { privacy: None, fractional: self.has_fractional_weights() };
-        file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums())
+        let moments = self.second_sums().map(SecondSums::to_words).unwrap_or_default();
+        file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums(), &moments)
     }
 
     /// Reads the bytes of a plain `.sketch` file. Never panics, and allocates no more than a few times the
@@ -138,14 +152,25 @@ impl Sketch {
 
     /// A plain sketch from what its file holds, if a table could have such sums.
     pub(crate) fn from_file(parts: Parts) -> Result<Sketch> {
-        let Parts { spec, extra, rows, weight, sums } = parts;
+        let Parts { spec, extra, rows, weight, sums, moments } = parts;
         let possible = (0..=Sketch::MAX_ROWS as i64).contains(&rows)
             && weight >= 0
             && sums.iter().all(|s| s.unsigned_abs() <= weight.unsigned_abs());
         if !possible {
             return corrupt(format!("{rows} rows of total weight {weight} cannot have these sums"));
         }
-        Ok(Sketch::from_parts(spec, sums, rows as u64, weight, extra.fractional))
+        let second = match spec.moments {
+            None => None,
+            Some(set) => match SecondSums::from_words(set, spec.dim(), &moments, weight) {
+                None => {
+                    return corrupt(format!(
+                        "{rows} rows of total weight {weight} cannot have these moments"
+                    ));
+                }
+                second => second,
+            },
+        };
+        Ok(Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.fractional))
     }
 }
 
@@ -156,6 +181,7 @@ pub(crate) struct Parts {
     pub rows: i64,
     pub weight: i64,
     pub sums: Vec<i64>,
+    pub moments: Vec<i64>,
 }
 
 /// Takes a `.sketch` file apart. Never panics, and allocates no more than a few times the length of `bytes`.
@@ -168,7 +194,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Parts> {
         return corrupt(format!("a header of {length} bytes does not fit a file of {} bytes", bytes.len()));
     };
     let (spec, extra) = read_header(head)?;
-    let expected = COUNTS_LEN + 8 * spec.sketch_len();
+    let words = spec.moments.map_or(0, |set| set.words(spec.dim()));
+    let expected = COUNTS_LEN + 8 * (spec.sketch_len() + words);
     if payload.len() != expected {
         return corrupt(format!("{} bytes of sums where the spec has {expected}", payload.len()));
     }
@@ -177,9 +204,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Parts> {
     }
     let mut values = payload.chunks_exact(8).map(|c| i64::from_le_bytes(c.try_into().expect("chunks of 8")));
     let (rows, weight) = (values.next().unwrap_or(-1), values.next().unwrap_or(-1));
-    let sums: Vec<i64> = values.collect();
-    Ok(Parts { spec, extra, rows, weight, sums })
+    let sums = values.by_ref().take(spec.sketch_len()).collect();
+    Ok(Parts { spec, extra, rows, weight, sums, moments: values.collect() })
 }
+
 fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
     let json =
         |e: serde_json::Error| Error::Corrupt { problem: format!("the header is not a sketch's: {e}") };
@@ -202,14 +230,15 @@ fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
 mod tests {
     use super::*;
     use crate::testing::sketch_of;
-    use crate::{Directions, FrequencyLaw, ImageShape, Images, LandmarkRule, Landmarks, Map, Wave, Waves};
+    use crate::{Directions, FrequencyLaw, ImageShape, Images, LandmarkRule, Landmarks, Map, MomentSet};
+    use crate::{Wave, Waves};
 
     fn sketch() -> Sketch {
         sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
     }
 
     /// Sketches of the features that are no waves, whose specs have fields of their own.
-    fn others() -> [Sketch; 3] {
+    fn others() -> [Sketch; 5] {
         let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
         let landmarks = Map::Landmarks(Landmarks { rule: LandmarkRule::Greedy, points });
         let kernel = SketchSpec::new(["a", "b"], landmarks, 1.5, 2);
@@ -219,7 +248,12 @@ mod tests {
         let shape = ImageShape { height: 1, width: 2, channels: 1 };
         let images = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false });
         let images = SketchSpec::new(["a", "b"], images, 1.0, 3);
-        [sketch_by(kernel), sketch_by(squares), sketch_by(images)]
+        let keeping = |moments| {
+            let plain = SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5);
+            sketch_by(SketchSpec { moments: Some(moments), ..plain })
+        };
+        let [full, diagonal] = [MomentSet::Full, MomentSet::Diagonal].map(keeping);
+        [sketch_by(kernel), sketch_by(squares), sketch_by(images), full, diagonal]
     }
 
     fn sketch_by(spec: SketchSpec) -> Sketch {
@@ -289,14 +323,14 @@ mod tests {
         let bytes = sketch().to_bytes();
         let at = bytes.windows(5).position(|w| w == b"\"1\",\"").unwrap() + 1;
         let mut newer = bytes;
-        newer[at] = b'2';
-        assert_eq!(Sketch::from_bytes(&newer), Err(Error::NewerFormat { found: 2, known: 1 }));
+        newer[at] = b'3';
+        assert_eq!(Sketch::from_bytes(&newer), Err(Error::NewerFormat { found: 3, known: 2 }));
     }
 
     #[test]
     fn impossible_counts_are_refused_even_with_a_right_checksum() {
         let spec = SketchSpec::new(["a"], Waves::new(Wave::Cosine, FrequencyLaw::Gaussian), 1.0, 1);
-        let forged = Sketch::from_parts(spec, vec![1 << 30], 1, 1 << 24, false);
+        let forged = Sketch::from_parts(spec, vec![1 << 30], None, 1, 1 << 24, false);
         assert!(Sketch::from_bytes(&forged.to_bytes()).unwrap_err().to_string().contains("cannot have"));
     }
 }

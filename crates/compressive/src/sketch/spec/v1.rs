@@ -1,5 +1,5 @@
-//! A spec as version 1 of the format writes it: the fields `law`, `structured`, `feature` and `dither` in
-//! place of the map.
+//! A spec as the format writes it: the fields `law`, `structured`, `feature` and `dither` in place of the map.
+//! Version 2 has more fields, after those of version 1, and is written only where it has one of them.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Bounds, SketchSpec, Source, Transform};
+use super::{Bounds, FORMAT, SketchSpec, Source, Transform};
 use crate::error::{Error, Result};
 use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::map::images::ImageShape;
 use crate::sketch::map::landmarks::{LandmarkRule, Landmarks};
 use crate::sketch::map::waves::Wave;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
+use crate::sketch::second::MomentSet;
 
 /// The fields in the order in which they are written.
 #[derive(Serialize, Deserialize)]
@@ -32,6 +33,8 @@ pub(super) struct SpecV1<'a> {
     seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Source>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moments: Option<MomentSet>,
 }
 
 /// The law of the frequencies, or landmarks under the name of a law.
@@ -108,7 +111,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             Map::Images(images) => FeatureV1::Other(OtherV1::Conv(images.shape)),
         };
         SpecV1 {
-            format: spec.format,
+            format: spec.format(),
             columns: Cow::Borrowed(&spec.columns),
             transform: Cow::Borrowed(&spec.transform),
             bounds: Cow::Borrowed(&spec.bounds),
@@ -120,6 +123,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             dither: spec.map.dithered(),
             seed: spec.seed,
             source: spec.source,
+            moments: spec.moments,
         }
     }
 }
@@ -140,8 +144,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             FeatureV1::Other(OtherV1::Nystrom) => Feature::Nystrom,
             FeatureV1::Other(OtherV1::Conv(shape)) => Feature::Conv(shape),
         };
-        Ok(SketchSpec {
-            format: file.format,
+        let spec = SketchSpec {
             columns: file.columns.into_owned(),
             transform: file.transform.into_owned(),
             bounds: file.bounds.into_owned(),
@@ -150,7 +153,15 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             size: file.size,
             seed: file.seed,
             source: file.source,
-        })
+            moments: file.moments,
+        };
+        if !(spec.format()..=FORMAT).contains(&file.format) {
+            let (found, least) = (file.format, spec.format());
+            let problem =
+                format!("{found} is not what these fields have; they are of format {least} to {FORMAT}");
+            return Err(Error::Spec { field: "format", problem });
+        }
+        Ok(spec)
     }
 }
 

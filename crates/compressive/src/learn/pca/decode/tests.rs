@@ -41,7 +41,7 @@ fn moments(op: &SketchOperator, mean: &[f64], basis: &[Vec<f64>], variances: &[f
             out[m + j] = dot(v, mean);
         }
     }
-    Moments { mean: out, rows: 1e6, noise_std: 0.0 }
+    Moments { mean: out, rows: 1e6, noise_std: 0.0, exact: None }
 }
 
 /// Excess reconstruction error relative to that of the true components.
