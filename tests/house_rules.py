@@ -15,7 +15,7 @@ CORE = "crates/compressive/src/"
 # Ways to say "this flag" or "this command" in a text: ` --size`, "`--size`", `(-k 3)`, `compressive design`.
 FLAG = re.compile(r"(?:^|[\s`(\"])(?:--[a-z]|-[a-z][\s`)])|\bcompressive [a-z]+[\s`]")
 # A layer uses those before it only; `error` serves them all.
-LAYERS = ["num", "sketch", "privacy", "model", "design", "density", "learn", "ask"]
+LAYERS = ["num", "sketch", "privacy", "model", "density", "design", "learn", "ask"]
 
 
 def shipped(lines):

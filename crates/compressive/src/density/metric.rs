@@ -82,6 +82,11 @@ impl Metric {
         self.factor.clone()
     }
 
+    /// Entries whose sum of squares is $r^\top M r$.
+    pub(crate) fn whiten(&self, r: &mut [f64]) {
+        self.factor.solve_lower(r);
+    }
+
     /// Replaces r by $M r$.
     pub(crate) fn apply(&self, r: &mut [f64]) {
         self.factor.solve_lower(r);

@@ -2,14 +2,18 @@
 //! for mixtures of them, the weights that match it, and the noise that a right mixture leaves.
 
 pub mod atom;
+pub(crate) mod cells;
 pub(crate) mod fit;
 mod kernel_noise;
 pub(crate) mod metric;
 pub(crate) mod noise;
 pub(crate) mod quadrature;
 pub(crate) mod quadrature_em;
+pub(crate) mod table;
 pub(crate) mod target;
+pub(crate) mod weigh;
 
 pub use fit::{Fit, Problem};
 pub(crate) use metric::Metric;
+pub(crate) use table::{Cloud, Density};
 pub use target::Target;

@@ -1,18 +1,20 @@
 //! What a decoder is given: the sketch to be matched, the frequencies, and the box to search in.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::metric::Metric;
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
-use crate::sketch::Moments;
 use crate::sketch::map::Map;
 use crate::sketch::map::images::ONLY_CLASSIFIES;
 use crate::sketch::map::landmarks::KernelMap;
 use crate::sketch::operator::SketchOperator;
+use crate::sketch::outline::Outline;
 use crate::sketch::spec::Source;
+use crate::sketch::{ExactMoments, Moments};
 
 /// A sketch brought to the form all decoders share.
 ///
@@ -51,6 +53,10 @@ pub struct Target {
     pub harmonics: Vec<(i32, f64, f64)>,
     /// What joins the entries of a sketch of kernel values in the objective, in place of their weights.
     pub(crate) metric: Option<Metric>,
+    /// Where the rows of a pilot were, if the recipe remembers it.
+    pub(crate) outline: Option<Arc<Outline>>,
+    /// Mean and covariance of the rows, where the sketch keeps them.
+    pub(crate) exact: Option<ExactMoments>,
 }
 
 /// Spreads from the centre within which searches start.
@@ -127,6 +133,8 @@ impl Target {
             points,
             harmonics: waves.wave.harmonics(),
             metric: None,
+            outline: spec.outline.clone(),
+            exact: moments.exact.clone(),
         })
     }
 
@@ -159,6 +167,8 @@ impl Target {
             points: Gaussian::at_landmarks(Shape::Dirac, spec.dim(), points, width, 0.25 * widest * widest),
             harmonics: Vec::new(),
             metric: Some(metric),
+            outline: spec.outline.clone(),
+            exact: moments.exact.clone(),
         })
     }
 

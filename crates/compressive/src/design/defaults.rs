@@ -134,6 +134,8 @@ pub struct Defaults {
     pub scaling: Scaling,
     /// Whether correlations between the columns are removed, where the sample suffices.
     pub whiten: bool,
+    /// Whether the recipe remembers an outline of the sample.
+    pub outline: bool,
     /// Rows of the pilot sample.
     pub pilot_rows: usize,
 }
@@ -198,6 +200,7 @@ impl Defaults {
                 Task::Pca => Scaling::Common,
             },
             whiten: task == Task::Classify && map != FeatureName::Conv,
+            outline: matches!(task, Task::Kmeans | Task::Kmedians | Task::Gmm),
             pilot_rows: PILOT_ROWS,
         })
     }

@@ -18,6 +18,7 @@
 mod defaults;
 mod images;
 mod landmark_rules;
+mod outline;
 mod private;
 mod reason;
 mod request;
@@ -139,7 +140,9 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         }
         None => law,
     };
-    Ok(Designed { spec: finish(columns, transform, bounds, law, scale, params)?, reasons })
+    let spec = finish(columns, transform, bounds, law, scale, params)?;
+    let spec = if params.outline { outline::with_outline(spec, rows, &working)? } else { spec };
+    Ok(Designed { spec, reasons })
 }
 
 /// Refuses more principal components than columns.
@@ -298,7 +301,9 @@ fn transform(
             return Err(Error::ConstantColumn { column: name.clone(), value: low, rows }.advise(exclude));
         }
         let interquartile = quantile(&column, 0.75) - quantile(&column, 0.25);
-        let spread = if interquartile > 0.0 { interquartile / 1.349 } else { deviation(&column) };
+        // Sums of squares are made of variances; elsewhere what most rows do counts.
+        let robust = !params.task.is_clustering() && interquartile > 0.0;
+        let spread = if robust { interquartile / 1.349 } else { deviation(&column) };
         transform.centre[c] = quantile(&column, 0.5);
         transform.spread[c] = spread;
         (range.low[c], range.high[c]) = (low, high);
@@ -317,13 +322,15 @@ fn transform(
 /// for.
 const WHITENING_ROWS: usize = 5;
 
-/// Largest ratio of two columns' spreads at which they are taken to share a unit.
+/// Ratio of the largest spread to that below which a quarter of the columns are, up to which columns are
+/// taken to share a unit. Some columns of one unit hardly vary, such as pixels at the edge of an image.
 const ONE_UNIT: f64 = 30.0;
 
 /// Replaces the spreads by one for all columns, where the scaling is common.
 fn common_scale(params: &Settled, spread: &mut [f64], reasons: &mut Vec<Reason>) {
-    let largest = spread.iter().copied().fold(0.0, f64::max);
-    let ratio = largest / spread.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut sorted = spread.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let ratio = sorted[sorted.len() - 1] / sorted[(sorted.len() - 1) / 4];
     let (asked, scaling) = match params.scaling {
         Scaling::Auto => (false, params.defaults.scaling),
         given => (true, given),

@@ -189,6 +189,8 @@ pub struct Request {
     pub structured: Option<bool>,
     /// The data box, instead of the pilot's range.
     pub bounds: Option<Bounds>,
+    /// Whether the recipe remembers an outline of the sample; by default where learners use it.
+    pub outline: Option<bool>,
     /// Seed of the frequencies.
     pub seed: u64,
 }
@@ -207,6 +209,7 @@ impl Default for Request {
             scaling: Scaling::Auto,
             structured: None,
             bounds: None,
+            outline: None,
             seed: 0,
         }
     }
@@ -247,6 +250,8 @@ setters! {
     structured: Option<bool>,
     /// With this data box.
     bounds: Option<Bounds>,
+    /// With or without an outline of the sample.
+    outline: Option<bool>,
 }
 
 impl Request {
@@ -308,6 +313,7 @@ impl Request {
             scaling: self.scaling,
             structured: self.structured,
             bounds: self.bounds.clone(),
+            outline: seen && defaults.outline && self.outline.unwrap_or(true),
             seed: self.seed,
             defaults,
         })
@@ -328,6 +334,7 @@ pub(super) struct Settled {
     pub scaling: Scaling,
     pub structured: Option<bool>,
     pub bounds: Option<Bounds>,
+    pub outline: bool,
     pub seed: u64,
     /// The row that the gaps were filled from.
     pub defaults: Defaults,

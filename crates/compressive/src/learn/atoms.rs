@@ -1,8 +1,8 @@
 //! The search for atoms that k-means, k-medians and mixtures share.
 
-use crate::density::Target;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
-use crate::density::fit::Fit;
+use crate::density::fit::{Fit, Problem};
+use crate::density::{Density, Target};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::laid::Laid;
@@ -11,8 +11,8 @@ use crate::learn::propose::auto::{AutoParams, auto};
 use crate::learn::propose::greedy::Start;
 use crate::learn::propose::{Decoder, Finds, Published, Wanted};
 use crate::learn::refine::Shares;
-use crate::learn::{Candidate, Components, Learned, choose_k, weighted_landmarks};
-use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Working};
+use crate::learn::{Candidate, Components, Learned, choose_k, on_density, weighted_landmarks};
+use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::SketchOperator;
 
@@ -59,6 +59,8 @@ pub(super) struct Found<'a> {
     pub params: &'a SearchParams,
     pub decoded: Decoded,
     candidates: Vec<Candidate>,
+    /// The density behind the sketch, where its recipe has an outline and the search is `auto`.
+    pub density: Option<Density>,
     /// Share of each atom, and its location in the user's units.
     pub weights: Vec<f64>,
     pub locations: Vec<Vec<f64>>,
@@ -76,15 +78,21 @@ impl<'a> Found<'a> {
         params: &'a SearchParams,
     ) -> Result<Found<'a>> {
         check_data(&target, k)?;
+        let density = match params.decoder {
+            Decoder::Auto => Density::new(&target),
+            _ => None,
+        };
+        let decode = |k: usize| match &density {
+            Some(density) => from_density(&target, density, k, shape, params),
+            None => decode(operator, &target, k, shape, params),
+        };
         let (mut decoded, candidates) = match k {
             Components::Exactly(k) => {
-                let decoded = decode(operator, &target, k, shape, params)?;
+                let decoded = decode(k)?;
                 let candidate = Candidate::of(k, &decoded);
                 (decoded, vec![candidate])
             }
-            Components::Between(low, high) => {
-                choose_k::choose(low, high, &mut |k| decode(operator, &target, k, shape, params))?
-            }
+            Components::Between(low, high) => choose_k::choose(low, high, &mut |k| decode(k))?,
         };
         fill_empty(&target, &mut decoded, params.seed);
         let working = Working::new(&operator.spec().transform)?;
@@ -95,7 +103,7 @@ impl<'a> Found<'a> {
         let location = |&l: &usize| working.location(&fit.atoms[l * family.n_params()..][..family.dim()]);
         let locations = order.iter().map(location).collect();
         let weights = order.iter().map(|&l| all[l]).collect();
-        Ok(Found { operator, target, params, decoded, candidates, weights, locations, order })
+        Ok(Found { operator, target, params, decoded, candidates, density, weights, locations, order })
     }
 
     /// Covariance of each atom in working coordinates.
@@ -103,6 +111,31 @@ impl<'a> Found<'a> {
         let (family, fit) = (&self.decoded.family, &self.decoded.fit);
         let atom = |l: usize| &fit.atoms[l * family.n_params()..(l + 1) * family.n_params()];
         self.order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect()
+    }
+
+    /// Centres of the density by an algorithm, in the user's units, with their shares; none without a density.
+    /// Distances are taken with each column divided by its spread in the spec.
+    pub fn centres_of_density(
+        &self,
+        run: fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>,
+    ) -> Result<Option<Shares>> {
+        let Some(density) = &self.density else { return Ok(None) };
+        let transform = &self.operator.spec().transform;
+        let working = Working::new(transform)?;
+        let d = self.target.dim();
+        let metric = |u: &[f64]| -> Vec<f64> {
+            working.location(u).iter().zip(&transform.spread).map(|(x, s)| x / s).collect()
+        };
+        let whitened = transform.whiten.is_some();
+        let metric: on_density::ToMetric<'_> = if whitened { Some(&metric) } else { None };
+        let found = run(density, self.decoded.fit.k(), self.params.seed, metric);
+        let located = |c: &[f64]| -> Vec<f64> {
+            match whitened {
+                true => c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect(),
+                false => working.location(c),
+            }
+        };
+        Ok(found.map(|found| (found.centres.chunks_exact(d).map(located).collect(), found.shares)))
     }
 
     /// Takes other centres with their shares, the heaviest first.
@@ -152,6 +185,42 @@ pub(super) fn origin(
 pub(super) fn model(operator: &SketchOperator, content: Content, k: usize, origin: Origin) -> Model {
     let columns = operator.spec().columns.clone();
     Model { format: MODEL_FORMAT, content, k, columns, origin: Some(origin) }
+}
+
+/// Atoms of a density: its mixture, or for centres its k-means, to be placed in the metric of the task.
+fn from_density(
+    target: &Target,
+    density: &Density,
+    k: usize,
+    shape: Option<&Shape>,
+    params: &SearchParams,
+) -> Result<Decoded> {
+    target.check_components(k)?;
+    let few = || Error::Task {
+        field: "k",
+        problem: format!("{k} components are more than the recipe's outline can tell apart; ask for fewer"),
+    };
+    let Some(shape) = shape else {
+        let found = on_density::kmeans(density, k, params.seed, None).ok_or_else(few)?;
+        let family = target.points.with_covariance(Shape::SharedWidth);
+        let (least, most) = family.variance_range();
+        let shared = vec![(found.cost / target.dim() as f64).clamp(least, most)];
+        let fit = Fit { atoms: found.centres, shared, weights: found.shares };
+        return Ok(judged(target, family, fit));
+    };
+    let (mixture, _) = on_density::mixture(density, k, shape, params.seed).ok_or_else(few)?;
+    let family = target.points.with_covariance(shape.clone());
+    let fit = on_density::fit_of(&mixture, &family).ok_or_else(few)?;
+    Ok(judged(target, family, fit))
+}
+
+/// A fit with its cost and misfit.
+fn judged(target: &Target, family: Gaussian, fit: Fit) -> Decoded {
+    let clean = target.without_harmonics(&family, &fit);
+    let cost = Problem::new(&clean, &family).cost(&fit);
+    let misfit = misfit(&clean, &family, &fit, cost);
+    let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
+    Decoded { family, fit, info, misfit, chi_square: None }
 }
 
 /// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is

@@ -3,6 +3,7 @@
 use crate::density::Target;
 use crate::error::Result;
 use crate::learn::atoms::Found;
+use crate::learn::on_density;
 use crate::learn::refine::refine;
 use crate::learn::{Components, Decoder, Learned, SearchParams};
 use crate::model::Content;
@@ -23,7 +24,9 @@ pub struct KmeansParams {
 pub fn kmeans(operator: &SketchOperator, moments: &Moments, params: &KmeansParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let mut found = Found::search(operator, target, params.k, None, &params.search)?;
-    if params.search.decoder == Decoder::Auto
+    if let Some(better) = found.centres_of_density(on_density::kmeans)? {
+        found.move_to(better);
+    } else if params.search.decoder == Decoder::Auto
         && let Some(better) = refine(&found)?
     {
         found.move_to(better);

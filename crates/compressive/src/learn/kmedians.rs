@@ -15,9 +15,11 @@
 use crate::density::Target;
 use crate::error::Result;
 use crate::learn::atoms::Found;
+use crate::learn::on_density;
 use crate::learn::refine::{self, Shares};
 use crate::learn::{Components, Decoder, Learned, SearchParams};
 use crate::model::Content;
+use crate::num::lloyd::Points;
 use crate::num::weiszfeld::medians;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -39,7 +41,9 @@ pub struct KmediansParams {
 pub fn kmedians(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let mut found = Found::search(operator, target, params.k, None, &params.search)?;
-    if params.search.decoder == Decoder::Auto
+    if let Some(better) = found.centres_of_density(on_density::kmedians)? {
+        found.move_to(better);
+    } else if params.search.decoder == Decoder::Auto
         && let Some(better) = medians_of(&found)?
     {
         found.move_to(better);
@@ -53,7 +57,9 @@ fn medians_of(found: &Found<'_>) -> Result<Option<Shares>> {
     let Found { target, decoded, .. } = found;
     let rich = refine::richer(found, refine::affordable(target, decoded.fit.k()))?;
     let mixture = rich.unwrap_or_else(|| (decoded.family.clone(), decoded.fit.clone()));
-    refine::centres_of_sample(found, &mixture, |rows, start| medians(rows, target.dim(), start, ROUNDS))
+    refine::centres_of_sample(found, &mixture, |rows, start| {
+        medians(Points::equal(rows, target.dim()), start, ROUNDS)
+    })
 }
 
 #[cfg(test)]
@@ -83,8 +89,8 @@ mod tests {
             .unwrap();
         let model = sketch.kmedians(3).unwrap();
         assert_eq!(model.task(), "kmedians");
-        let direct = medians(&rows, 2, centres.concat(), 300);
-        let found = medians(&rows, 2, model.locations().concat(), 1);
+        let direct = medians(Points::equal(&rows, 2), centres.concat(), 300);
+        let found = medians(Points::equal(&rows, 2), model.locations().concat(), 1);
         // The first round's sum is that of the centres as they were given.
         assert!(
             found.cost < 1.05 * direct.cost,

@@ -24,6 +24,7 @@ mod kmedians;
 pub(crate) mod laid;
 pub(crate) mod misfit;
 mod mixture;
+mod on_density;
 mod one_breath;
 pub mod pca;
 pub(crate) mod polish;

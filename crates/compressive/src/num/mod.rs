@@ -1,6 +1,9 @@
 //! Numbers: linear algebra, solvers, random streams, clusters of rows in memory. Nothing here knows of
 //! sketches.
 
+pub(crate) mod base64;
+pub(crate) mod bisect;
+pub(crate) mod em;
 pub(crate) mod linear;
 pub(crate) mod lloyd;
 pub(crate) mod math;

@@ -4,6 +4,7 @@ pub mod features;
 pub(crate) mod frequency;
 pub(crate) mod map;
 pub(crate) mod operator;
+pub(crate) mod outline;
 pub(crate) mod second;
 pub(crate) mod spec;
 mod sums;

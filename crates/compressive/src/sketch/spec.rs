@@ -10,12 +10,15 @@
 
 mod v1;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
+use crate::sketch::outline::Outline;
 use crate::sketch::second::{MAX_PRODUCTS, MomentSet};
 
 /// The newest spec and sketch format this version reads and writes.
@@ -94,6 +97,8 @@ pub struct SketchSpec {
     pub source: Option<Source>,
     /// The exact moments that are summed beside the features, if any.
     pub moments: Option<MomentSet>,
+    /// Where the rows of the pilot were, if that is remembered.
+    pub outline: Option<Arc<Outline>>,
 }
 
 /// Why a recipe may be published together with a private sketch.
@@ -136,12 +141,13 @@ impl SketchSpec {
             seed: 0,
             source: None,
             moments: None,
+            outline: None,
         }
     }
 
     /// The oldest format that can say what this spec says: what is written.
     pub fn format(&self) -> u32 {
-        if self.moments.is_some() { 2 } else { 1 }
+        if self.moments.is_some() || self.outline.is_some() { 2 } else { 1 }
     }
 
     /// Number d of columns.
@@ -200,6 +206,12 @@ impl SketchSpec {
         if self.moments.is_some_and(|set| set.products(self.dim()) > MAX_PRODUCTS) {
             let problem = format!("{} columns have more than {MAX_PRODUCTS} products", self.dim());
             return fail("moments", problem);
+        }
+        if let Some(outline) = &self.outline
+            && outline.dim() != self.dim()
+        {
+            let problem = format!("its cells have {} columns, the spec {}", outline.dim(), self.dim());
+            return fail("outline", problem);
         }
         self.map.validate(self)
     }

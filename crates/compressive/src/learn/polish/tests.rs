@@ -53,6 +53,8 @@ pub(super) fn exact(shape: Shape, m: usize, complex: bool) -> (Target, Gaussian,
         points,
         harmonics: vec![],
         metric: None,
+        outline: None,
+        exact: None,
     };
     let (re, im) = Problem::new(&target, &family).residual(&fit);
     target.re = re.iter().map(|r| -r).collect();

@@ -64,6 +64,8 @@ fn planted_at(deviation: f64, k: usize, dim: usize, spread: f64, complex: bool, 
         points,
         harmonics: Vec::new(),
         metric: None,
+        outline: None,
+        exact: None,
     };
     (target, truth)
 }

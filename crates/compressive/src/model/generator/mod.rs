@@ -1,8 +1,8 @@
 //! A trained network as a model keeps it, and how rows are drawn from it.
 
-mod base64;
 pub(crate) mod latent;
 pub(crate) mod network;
+mod weights;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub struct Generator {
     pub whiten: Option<Vec<Vec<f64>>>,
     /// Of each layer the matrix (inputs x outputs, row-major), then the biases; in JSON the little-endian
     /// bytes in base64.
-    #[serde(with = "base64")]
+    #[serde(with = "weights")]
     pub weights: Vec<f32>,
 }
 

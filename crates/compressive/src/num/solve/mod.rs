@@ -19,6 +19,7 @@ mod golden;
 mod lbfgs;
 mod levenberg;
 mod nnls;
+pub(crate) mod pivot;
 #[cfg(test)]
 mod problems;
 

@@ -2,6 +2,7 @@
 //! Version 2 has more fields, after those of version 1, and is written only where it has one of them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,6 +15,7 @@ use crate::sketch::map::images::ImageShape;
 use crate::sketch::map::landmarks::{LandmarkRule, Landmarks};
 use crate::sketch::map::waves::Wave;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
+use crate::sketch::outline::Outline;
 use crate::sketch::second::MomentSet;
 
 /// The fields in the order in which they are written.
@@ -35,6 +37,8 @@ pub(super) struct SpecV1<'a> {
     source: Option<Source>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moments: Option<MomentSet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outline: Option<Cow<'a, Outline>>,
 }
 
 /// The law of the frequencies, or landmarks under the name of a law.
@@ -124,6 +128,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             seed: spec.seed,
             source: spec.source,
             moments: spec.moments,
+            outline: spec.outline.as_deref().map(Cow::Borrowed),
         }
     }
 }
@@ -154,6 +159,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             seed: file.seed,
             source: file.source,
             moments: file.moments,
+            outline: file.outline.map(|outline| Arc::new(outline.into_owned())),
         };
         if !(spec.format()..=FORMAT).contains(&file.format) {
             let (found, least) = (file.format, spec.format());

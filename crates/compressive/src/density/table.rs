@@ -1,0 +1,231 @@
+//! A density: the cells of an outline, weighted by a sketch. A mixture of small Gaussians that cannot
+//! degenerate, on which every task is an ordinary algorithm.
+//!
+//! 1. Weights of the cells (file `weigh.rs`).
+//! 2. Where the exact moments show variance that no cell has, a few rows lie far outside: with the excess
+//!    $\Delta$ of the second moments about the density's mean, its longest axis e of length $\lambda$ and
+//!    the excess g of the mean along e, a share $g^2 / \lambda$ of the rows is at a distance $\lambda / g$.
+//!    A point is added there, and the weights are found anew; a few times at most.
+//!
+//! Cost: that of the weights.
+
+use crate::density::cells::Blocks;
+use crate::density::target::Target;
+use crate::density::weigh::{Prior, Weighed, weigh};
+use crate::num::em::Blobs;
+use crate::num::linear::dot;
+use crate::num::random::{Purpose, Stream};
+use crate::num::solve::symmetric_eigen;
+use crate::sketch::ExactMoments;
+use crate::sketch::frequency::Covariance;
+
+/// Points added by step 2 at most.
+const FAR_POINTS: usize = 4;
+/// Part of all variance that calls for one.
+const FAR_VARIANCE: f64 = 0.01;
+/// A point mass counts as this part of its column's variance where a density has to be finite.
+const POINT_VARIANCE: f64 = 1e-3;
+/// Points that stand for a cell at least, an even number.
+const POINTS_LEAST: usize = 4;
+
+/// A weighted mixture of small Gaussians, in working coordinates.
+pub(crate) struct Density {
+    pub blocks: Blocks,
+    weighed: Weighed,
+    /// Rows behind the sketch.
+    pub rows: f64,
+}
+
+/// Weighted points.
+pub(crate) struct Cloud {
+    pub dim: usize,
+    /// n rows of d.
+    pub points: Vec<f64>,
+    /// n weights, 1 in all.
+    pub weights: Vec<f64>,
+    /// n rows of d variances, 0 but for point masses, which count as a small part of their column's.
+    pub variances: Vec<f64>,
+}
+
+impl Cloud {
+    /// For expectation-maximisation.
+    pub fn blobs(&self) -> Blobs<'_> {
+        Blobs {
+            dim: self.dim,
+            centres: &self.points,
+            weights: &self.weights,
+            variances: &self.variances,
+            covariances: &[],
+        }
+    }
+}
+
+impl Density {
+    /// Steps 1 and 2; none without an outline, or if the weights cannot be found.
+    pub fn new(target: &Target) -> Option<Density> {
+        let (outline, exact) = (target.outline.as_deref()?, target.exact.as_ref());
+        let mut blocks = Blocks::of(outline.cells());
+        let inside: f64 = outline.cells().rows.iter().map(|&n| f64::from(n)).sum();
+        let mut shares: Vec<f64> = outline.cells().rows.iter().map(|&n| f64::from(n) / inside).collect();
+        let pilot = outline.pilot_rows() as f64;
+        let solve = |blocks: &Blocks, shares: &[f64]| {
+            weigh(target, blocks, exact, &Prior { shares, rows: pilot, blur: outline.blur() })
+        };
+        let mut density =
+            Density { weighed: solve(&blocks, &shares)?, blocks: blocks.clone(), rows: target.rows };
+        for _ in 0..FAR_POINTS {
+            let Some((point, share)) = exact.and_then(|exact| density.far_point(exact)) else { break };
+            blocks.push_point(&point);
+            shares.push(share);
+            let Some(weighed) = solve(&blocks, &shares) else { break };
+            density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
+        }
+        Some(density)
+    }
+
+    /// Number d of coordinates.
+    pub fn dim(&self) -> usize {
+        self.blocks.dim
+    }
+
+    /// Weight of each cell.
+    pub fn weights(&self) -> &[f64] {
+        &self.weighed.weights
+    }
+
+    /// How much weaker the pull to the pilot's shares is than that of rows like those: 1 unless they moved.
+    pub fn moved(&self) -> f64 {
+        self.weighed.weaker
+    }
+
+    /// Mean of residual^2 over its expectation.
+    pub fn chi_square(&self) -> f64 {
+        self.weighed.chi_square
+    }
+
+    /// Weights that are as likely as these.
+    pub fn likely_weights(&self, stream: &mut Stream) -> Vec<f64> {
+        self.weighed.draw(|| stream.normal())
+    }
+
+    /// Mean and second moments about it, d rows of d.
+    fn moments(&self) -> (Vec<f64>, Vec<f64>) {
+        let d = self.dim();
+        let mut mean = vec![0.0; d];
+        for (centre, w) in self.blocks.centres.chunks_exact(d).zip(self.weights()) {
+            mean.iter_mut().zip(centre).for_each(|(m, x)| *m += w * x);
+        }
+        let (mut second, mut own) = (vec![0.0; d * d], vec![0.0; d * d]);
+        for (a, w) in self.weights().iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            self.blocks.covariance(a, &mut own);
+            let centre = &self.blocks.centres[a * d..(a + 1) * d];
+            let away: Vec<f64> = centre.iter().zip(&mean).map(|(x, m)| x - m).collect();
+            for i in 0..d {
+                for j in 0..d {
+                    second[i * d + j] += w * (own[i * d + j] + away[i] * away[j]);
+                }
+            }
+        }
+        (mean, second)
+    }
+
+    /// Step 2: a point and its share, if the moments call for one.
+    fn far_point(&self, exact: &ExactMoments) -> Option<(Vec<f64>, f64)> {
+        let d = self.dim();
+        let Covariance::Full(covariance) = &exact.covariance else { return None };
+        let (mean, second) = self.moments();
+        let off: Vec<f64> = exact.mean.iter().zip(&mean).map(|(x, m)| x - m).collect();
+        let excess: Vec<f64> = (0..d * d)
+            .map(|at| covariance[at / d][at % d] + off[at / d] * off[at % d] - second[at])
+            .collect();
+        let all: f64 = (0..d).map(|c| covariance[c][c]).sum();
+        let (values, vectors) = symmetric_eigen(&excess, d);
+        let (at, &length) = values.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+        if !(length > FAR_VARIANCE * all) {
+            return None;
+        }
+        let axis = &vectors[at * d..(at + 1) * d];
+        let along = dot(axis, &off);
+        let share = (along * along / length).clamp(1.0 / self.rows, 0.05);
+        let distance = (length / share).sqrt() * if along < 0.0 { -1.0 } else { 1.0 };
+        let point = mean.iter().zip(axis).map(|(m, e)| m + distance * e).collect();
+        Some((point, share))
+    }
+
+    /// Points that stand for the density: for each cell pairs at equal distances from its centre, as many as
+    /// its share of about `total`, and a few at least. Deterministic for a seed.
+    pub fn cloud(&self, total: usize, seed: u64) -> Cloud {
+        let (d, t) = (self.dim(), self.blocks.triangle());
+        let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 3);
+        let floor = self.point_variances();
+        let mut cloud = Cloud { dim: d, points: vec![], weights: vec![], variances: vec![] };
+        for (a, w) in self.weights().iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            let centre = &self.blocks.centres[a * d..(a + 1) * d];
+            let spread = &self.blocks.variances[a * d..(a + 1) * d];
+            let pairs = if spread.iter().all(|v| *v == 0.0) {
+                1
+            } else {
+                (POINTS_LEAST / 2).max((0.5 * w * total as f64).round() as usize)
+            };
+            for _ in 0..pairs {
+                let normal: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
+                let step: Vec<f64> = match self.blocks.factors.get(a * t..(a + 1) * t) {
+                    Some(lower) => (0..d)
+                        .map(|i| dot(&lower[i * (i + 1) / 2..(i + 1) * (i + 2) / 2], &normal[..=i]))
+                        .collect(),
+                    None => normal.iter().zip(spread).map(|(e, v)| e * v.sqrt()).collect(),
+                };
+                for sign in [1.0, -1.0] {
+                    cloud.points.extend(centre.iter().zip(&step).map(|(c, s)| c + sign * s));
+                    cloud.weights.push(w / (2 * pairs) as f64);
+                    let mass = |(v, f): (&f64, &f64)| if *v == 0.0 { *f } else { 0.0 };
+                    cloud.variances.extend(spread.iter().zip(&floor).map(mass));
+                }
+            }
+        }
+        cloud
+    }
+
+    /// What a point mass counts as in each coordinate where a density has to be finite.
+    pub fn point_variances(&self) -> Vec<f64> {
+        let (_, variances) = self.plain_blobs().moments();
+        variances.iter().map(|v| POINT_VARIANCE * v).collect()
+    }
+
+    /// The cells as blobs for expectation-maximisation, with `covariances` of d x d each or none; point masses
+    /// count as a small part of their column's variance.
+    pub fn blobs<'a>(&'a self, variances: &'a [f64], covariances: &'a [f64]) -> Blobs<'a> {
+        Blobs { variances, covariances, ..self.plain_blobs() }
+    }
+
+    /// Variances of the cells with point masses counted, A rows of d.
+    pub fn finite_variances(&self) -> Vec<f64> {
+        let floor = self.point_variances();
+        let all = self.blocks.variances.chunks_exact(self.dim());
+        let finite = |(v, f): (&f64, &f64)| if *v == 0.0 { *f } else { *v };
+        all.flat_map(|row| row.iter().zip(&floor).map(finite)).collect()
+    }
+
+    /// Covariances of the cells with point masses counted, A times d rows of d.
+    pub fn finite_covariances(&self) -> Vec<f64> {
+        let (d, floor) = (self.dim(), self.point_variances());
+        let mut all = vec![0.0; self.blocks.len() * d * d];
+        for (a, out) in all.chunks_exact_mut(d * d).enumerate() {
+            self.blocks.covariance(a, out);
+            (0..d)
+                .filter(|c| self.blocks.variances[a * d + c] == 0.0)
+                .for_each(|c| out[c * d + c] = floor[c]);
+        }
+        all
+    }
+
+    fn plain_blobs(&self) -> Blobs<'_> {
+        Blobs {
+            dim: self.dim(),
+            centres: &self.blocks.centres,
+            weights: self.weights(),
+            variances: &self.blocks.variances,
+            covariances: &[],
+        }
+    }
+}

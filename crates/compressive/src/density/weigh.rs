@@ -1,0 +1,276 @@
+//! Weights of the cells of an outline from a sketch, by Bayes' rule with normal errors:
+//!
+//! $$ \min_{w \ge 0}\; \sum_j \frac{|z_j - \sum_a w_a \psi_{aj}|^2}{s_j}
+//!    + \text{(the same for the exact moments)} + \frac{N}{f} \sum_a \frac{(w_a - p_a)^2}{p_a} . $$
+//!
+//! 1. $\psi_{aj}$ is what entry j would be if all rows were in cell a. Its error $s_j$ is that of n rows that
+//!    scatter within their cells, plus noise that was added, plus the *blur*: what Gaussian cells miss in the
+//!    pilot's own sketch.
+//! 2. The shares $p_a$ of N pilot rows scatter by $p_a / N$, if the sketch is of rows like those. Rows that
+//!    moved since call for a weaker pull: the factor f is that of highest evidence, from 1 upwards.
+//! 3. Non-negative weights by block pivoting.
+//!
+//! Cost: A^2 m for the normal equations and some A^3 / 6 for each f. This project's own.
+
+use crate::density::atom::Batch;
+use crate::density::cells::Blocks;
+use crate::density::target::Target;
+use crate::num::linear::{dot, multiply_transposed};
+use crate::num::math::ln;
+use crate::num::solve::pivot::{Pivoted, pivot};
+use crate::sketch::ExactMoments;
+use crate::sketch::frequency::Covariance;
+
+/// How far the weights' sum may be from 1.
+const SUM_TOLERANCE: f64 = 1e-4;
+/// Cells do not match moments closer than this part of a deviation.
+const MOMENT_TOLERANCE: f64 = 1e-3;
+/// Each step of step 2 weakens the pull by this factor, so many times at most.
+const WEAKER: (f64, usize) = (10.0, 6);
+
+/// What is known of the cells before the sketch is seen.
+pub(crate) struct Prior<'a> {
+    /// Share of each cell.
+    pub shares: &'a [f64],
+    /// Rows behind the shares.
+    pub rows: f64,
+    /// Mean square of what cells miss in an entry.
+    pub blur: f64,
+}
+
+/// Weights of the cells and how certain they are.
+pub(crate) struct Weighed {
+    /// Weights, 1 in all.
+    pub weights: Vec<f64>,
+    /// Mean of residual^2 / s.
+    pub chi_square: f64,
+    /// The factor f.
+    pub weaker: f64,
+    scale: Vec<f64>,
+    solved: Pivoted,
+}
+
+impl Weighed {
+    /// Weights that are as likely as these: their error is normal, with the inverse of the normal equations
+    /// as covariance, for the cells that have a weight. `noise` gives standard normal numbers.
+    pub fn draw(&self, mut noise: impl FnMut() -> f64) -> Vec<f64> {
+        let Pivoted { passive, factor, .. } = &self.solved;
+        let n = passive.len();
+        // R x = e has the covariance (R^T R)^-1.
+        let mut e: Vec<f64> = (0..n).map(|_| noise()).collect();
+        for i in (0..n).rev() {
+            let row = &factor[i * n..(i + 1) * n];
+            e[i] = (e[i] - dot(&row[i + 1..], &e[i + 1..])) / row[i];
+        }
+        let mut weights = self.weights.clone();
+        passive.iter().zip(&e).for_each(|(&a, e)| weights[a] = (weights[a] + self.scale[a] * e).max(0.0));
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        weights
+    }
+}
+
+/// Equations for the weights: a row of coefficients for each cell.
+struct System {
+    /// A rows of R coefficients, each divided by the deviation of its equation.
+    left: Vec<f64>,
+    right: Vec<f64>,
+    /// Equations of the sketch; those of moments and of the sum follow.
+    entries: usize,
+}
+
+/// Steps 1 to 3; none if the equations cannot be solved.
+pub(crate) fn weigh(
+    target: &Target,
+    blocks: &Blocks,
+    exact: Option<&ExactMoments>,
+    prior: &Prior<'_>,
+) -> Option<Weighed> {
+    let system = System::new(target, blocks, exact, prior);
+    let (a, r) = (blocks.len(), system.right.len());
+    let mut gram = vec![0.0; a * a];
+    multiply_transposed(&system.left, &system.left, r, &mut gram);
+    let rhs: Vec<f64> = system.left.chunks_exact(r).map(|row| dot(row, &system.right)).collect();
+    let scale: Vec<f64> = prior.shares.iter().map(|p| p.sqrt()).collect();
+    let mut best: Option<(f64, Weighed)> = None;
+    let mut weaker = 1.0;
+    for _ in 0..=WEAKER.1 {
+        // Step 2.
+        let pull = prior.rows / weaker;
+        let mut hessian = vec![0.0; a * a];
+        for (i, row) in hessian.chunks_exact_mut(a).enumerate() {
+            let gram = &gram[i * a..(i + 1) * a];
+            for (j, value) in row.iter_mut().enumerate() {
+                *value = gram[j] * scale[i] * scale[j];
+            }
+            row[i] += pull;
+        }
+        let h: Vec<f64> = (0..a).map(|i| (rhs[i] + pull) * scale[i]).collect();
+        // Step 3.
+        let solved = pivot(&hessian, &h)?;
+        let mut weights: Vec<f64> = solved.x.iter().zip(&scale).map(|(x, s)| x * s).collect();
+        let (cost, chi_square) = system.cost(&weights);
+        let off = weights.iter().zip(prior.shares).map(|(w, p)| pull * (w - p) * (w - p) / p).sum::<f64>();
+        let n = solved.passive.len();
+        let determinant: f64 = (0..n).map(|i| 2.0 * ln(solved.factor[i * n + i])).sum();
+        let evidence = cost + off + determinant - n as f64 * ln(pull);
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        if best.as_ref().is_some_and(|(b, _)| evidence >= *b) {
+            break;
+        }
+        best = Some((evidence, Weighed { weights, chi_square, weaker, scale: scale.clone(), solved }));
+        weaker *= WEAKER.0;
+    }
+    best.map(|(_, weighed)| weighed)
+}
+
+/// Mean square of what cells of given shares miss in an entry of a sketch of the same rows, beyond what these
+/// rows scatter within their cells.
+pub(crate) fn blur(target: &Target, blocks: &Blocks, shares: &[f64]) -> f64 {
+    let prior = Prior { shares, rows: 1.0, blur: 0.0 };
+    let system = System::new(target, blocks, None, &prior);
+    let (_, chi_square) = system.cost(shares);
+    let scatter = variances(target, &blocks.sketches(target), shares);
+    (chi_square - 1.0).max(0.0) * scatter.iter().sum::<f64>() / scatter.len() as f64
+}
+
+/// Variance of each entry's sampling error for rows that scatter within cells, and of added noise.
+fn variances(target: &Target, values: &Batch, shares: &[f64]) -> Vec<f64> {
+    let m = target.size();
+    if target.metric.is_some() {
+        return vec![target.noise; m];
+    }
+    let mut within = vec![0.0; m];
+    for ((re, im), p) in values.re.chunks_exact(m).zip(values.im.chunks_exact(m)).zip(shares) {
+        for j in 0..m {
+            within[j] += p * (1.0 - re[j] * re[j] - im[j] * im[j]).max(0.0);
+        }
+    }
+    // A quantised feature scatters more than its first harmonic.
+    let energy = target.re.iter().zip(&target.im).map(|(a, b)| 1.0 - a * a - b * b).sum::<f64>() / m as f64;
+    let all = (target.noise - target.added).max(0.0);
+    let each = if energy > 1e-9 { all / energy } else { 0.0 };
+    within.iter().map(|v| each * v.max(1e-6) + target.added).collect()
+}
+
+impl System {
+    fn new(target: &Target, blocks: &Blocks, exact: Option<&ExactMoments>, prior: &Prior<'_>) -> System {
+        let (a, m) = (blocks.len(), target.size());
+        let values = blocks.sketches(target);
+        let errors: Vec<f64> = variances(target, &values, prior.shares)
+            .iter()
+            .map(|v| 1.0 / (v + prior.blur).max(1e-30).sqrt())
+            .collect();
+        let entries = target.entries();
+        let moments = exact.map(|exact| MomentRows::new(blocks, exact, prior.shares, target.rows));
+        let r = entries + moments.as_ref().map_or(0, MomentRows::len) + 1;
+        // Entries of a kernel's sketch are errors of variance s in the metric of the kernel.
+        let equations = |re: &[f64], im: &[f64]| {
+            let mut row = re.to_vec();
+            match &target.metric {
+                Some(metric) => metric.whiten(&mut row),
+                None if target.complex => row.extend_from_slice(im),
+                None => {}
+            }
+            row.iter_mut().zip(errors.iter().cycle()).for_each(|(x, e)| *x *= e);
+            row
+        };
+        let mut right = equations(&target.re, &target.im);
+        right.extend(moments.iter().flat_map(|rows| rows.wanted()));
+        right.push(1.0 / SUM_TOLERANCE);
+        let mut left = Vec::with_capacity(a * r);
+        for i in 0..a {
+            let span = i * m..(i + 1) * m;
+            left.extend(equations(&values.re[span.clone()], &values.im[span]));
+            left.extend(moments.iter().flat_map(|rows| rows.of(blocks, i)));
+            left.push(1.0 / SUM_TOLERANCE);
+        }
+        System { left, right, entries }
+    }
+
+    /// The sum of squares of all equations, and the mean of those of the sketch.
+    fn cost(&self, weights: &[f64]) -> (f64, f64) {
+        let r = self.right.len();
+        let mut left: Vec<f64> = self.right.iter().map(|b| -b).collect();
+        for (row, w) in self.left.chunks_exact(r).zip(weights).filter(|(_, w)| **w != 0.0) {
+            left.iter_mut().zip(row).for_each(|(s, x)| *s += w * x);
+        }
+        let squares = |part: &[f64]| part.iter().map(|x| x * x).sum::<f64>();
+        let sketch = squares(&left[..self.entries]);
+        (squares(&left), sketch / self.entries as f64)
+    }
+}
+
+/// Equations of the exact moments, about the mean of the prior density.
+struct MomentRows {
+    dim: usize,
+    about: Vec<f64>,
+    /// Pairs of coordinates.
+    pairs: Vec<(usize, usize)>,
+    /// One over the deviation of each equation: means, then pairs.
+    inverse: Vec<f64>,
+    wanted: Vec<f64>,
+}
+
+impl MomentRows {
+    fn new(blocks: &Blocks, exact: &ExactMoments, shares: &[f64], rows: f64) -> MomentRows {
+        let d = blocks.dim;
+        let mut about = vec![0.0; d];
+        for (centre, p) in blocks.centres.chunks_exact(d).zip(shares) {
+            about.iter_mut().zip(centre).for_each(|(t, x)| *t += p * x);
+        }
+        let full = matches!(exact.covariance, Covariance::Full(_)) && !blocks.factors.is_empty();
+        let pairs: Vec<(usize, usize)> = match full {
+            true => (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).collect(),
+            false => (0..d).map(|i| (i, i)).collect(),
+        };
+        let off: Vec<f64> = exact.mean.iter().zip(&about).map(|(x, c)| x - c).collect();
+        let second = |&(i, j): &(usize, usize)| match &exact.covariance {
+            Covariance::Full(rows) => rows[i][j] + off[i] * off[j],
+            Covariance::Diagonal(variances) => variances[i] + off[i] * off[i],
+        };
+        let wanted: Vec<f64> = off.iter().copied().chain(pairs.iter().map(second)).collect();
+        let mut equations = MomentRows { dim: d, about, inverse: vec![1.0; wanted.len()], pairs, wanted };
+        let mut squares = vec![0.0; equations.len()];
+        for (a, p) in shares.iter().enumerate() {
+            squares.iter_mut().zip(equations.of(blocks, a)).for_each(|(s, x)| *s += p * x * x);
+        }
+        // Means scatter by the deviations, which the first of the pairs (i, i) hold.
+        for i in 0..d {
+            squares[i] = equations.wanted[d..][equations.place(i)].max(0.0);
+        }
+        let tolerance = 1.0 / rows + MOMENT_TOLERANCE * MOMENT_TOLERANCE;
+        equations.inverse = squares.iter().map(|s| 1.0 / (s * tolerance + 1e-18).sqrt()).collect();
+        equations
+    }
+
+    /// Where the pair (i, i) is.
+    fn place(&self, i: usize) -> usize {
+        if self.pairs.len() == self.dim { i } else { i * (i + 1) / 2 + i }
+    }
+
+    fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    fn wanted(&self) -> Vec<f64> {
+        self.wanted.iter().zip(&self.inverse).map(|(x, e)| x * e).collect()
+    }
+
+    /// The coefficients of a cell.
+    fn of(&self, blocks: &Blocks, a: usize) -> Vec<f64> {
+        let d = self.dim;
+        let away: Vec<f64> =
+            blocks.centres[a * d..(a + 1) * d].iter().zip(&self.about).map(|(x, c)| x - c).collect();
+        let mut spread = vec![0.0; d * d];
+        if self.pairs.len() > d {
+            blocks.covariance(a, &mut spread);
+        } else {
+            (0..d).for_each(|c| spread[c * d + c] = blocks.variances[a * d + c]);
+        }
+        let second = self.pairs.iter().map(|&(i, j)| away[i] * away[j] + spread[i * d + j]);
+        let second: Vec<f64> = second.collect();
+        away.iter().chain(&second).zip(&self.inverse).map(|(x, e)| x * e).collect()
+    }
+}

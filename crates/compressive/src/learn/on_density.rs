@@ -1,0 +1,154 @@
+//! Learners on a density: the ordinary algorithms, on the cells of an outline and on points that stand for
+//! them.
+//!
+//! Starts and most rounds cost next to nothing on the cells; the best few are finished on the points, by
+//! which they are judged: Lloyd's rounds for k-means, expectation-maximisation for mixtures. A start of the
+//! cells is a greedy k-means++ one.
+
+use crate::density::atom::{AtomFamily, Gaussian, Shape};
+use crate::density::fit::Fit;
+use crate::density::{Cloud, Density};
+use crate::num::em::{Mixture, Regular, Scatter, Start, em};
+use crate::num::linear::cholesky;
+use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, nearest};
+use crate::num::random::{Purpose, Stream};
+use crate::num::weiszfeld::medians;
+
+/// Runs on the cells.
+const STARTS: usize = 16;
+/// Runs that are finished on the points.
+const FINISHED: usize = 3;
+/// Rounds of a run at most.
+const ROUNDS: usize = 100;
+/// Multiply-adds of a round on the points, and the points that they are worth at least and at most.
+const EFFORT: (usize, usize, usize) = (4_000_000, 2_000, 20_000);
+/// Iterations of expectation-maximisation on the cells and on the points, with the least gain in nats.
+const ON_CELLS: (usize, f64) = (200, 1e-5);
+const ON_POINTS: (usize, f64) = (60, 1e-4);
+/// Rows that the mean scatter counts for in a component's; for full covariances as many more as there are
+/// columns.
+const PULL: f64 = 4.0;
+/// Least variance of a component, in variances of the column.
+const FLOOR: f64 = 1e-9;
+
+/// Centres with what they leave.
+pub(super) struct Centres {
+    /// k rows of d, in the coordinates of the metric.
+    pub centres: Vec<f64>,
+    /// Share of the rows nearest to each.
+    pub shares: Vec<f64>,
+    /// Mean squared distance, or mean distance.
+    pub cost: f64,
+}
+
+/// What minimises a sum over weighted points from a start.
+type Algorithm = fn(Points<'_>, Vec<f64>) -> Run;
+
+/// Coordinates in which distances are taken, from working ones; none if they are these.
+pub(super) type ToMetric<'a> = Option<&'a dyn Fn(&[f64]) -> Vec<f64>>;
+
+/// k-means of a density; none if fewer than k cells have a weight.
+pub(super) fn kmeans(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>) -> Option<Centres> {
+    clusters(density, k, seed, metric, |points, start| lloyd(points, start, ROUNDS))
+}
+
+/// k-medians of a density; none if fewer than k cells have a weight.
+pub(super) fn kmedians(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>) -> Option<Centres> {
+    clusters(density, k, seed, metric, |points, start| medians(points, start, ROUNDS))
+}
+
+fn clusters(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>, run: Algorithm) -> Option<Centres> {
+    let d = density.dim();
+    let mut cloud = cloud_for(density, k * d, seed);
+    let mut cells = density.blocks.centres.clone();
+    if let Some(metric) = metric {
+        cloud.points = cloud.points.chunks_exact(d).flat_map(metric).collect();
+        cells = cells.chunks_exact(d).flat_map(metric).collect();
+    }
+    let cells = Points { rows: &cells, weights: Some(density.weights()), dim: d };
+    let points = Points { rows: &cloud.points, weights: Some(&cloud.weights), dim: d };
+    let runs = starts(cells, k, seed, run)?.into_iter().map(|start| run(points, start));
+    let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
+    Some(Centres { shares: best.counts, cost: best.cost, centres: best.centers })
+}
+
+/// Points for an effort of so many multiply-adds a point and round.
+fn cloud_for(density: &Density, each: usize, seed: u64) -> Cloud {
+    let (effort, least, most) = EFFORT;
+    density.cloud((effort / each.max(1)).clamp(least, most), seed)
+}
+
+/// The best few of the runs on the cells.
+fn starts(cells: Points<'_>, k: usize, seed: u64, run: Algorithm) -> Option<Vec<Vec<f64>>> {
+    if cells.iter().filter(|(_, w)| *w > 0.0).count() < k {
+        return None;
+    }
+    let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 4);
+    let mut runs: Vec<Run> =
+        (0..STARTS).map(|_| run(cells, greedy_plus_plus(cells, k, &mut stream))).collect();
+    runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    runs.dedup_by(|a, b| (a.cost - b.cost).abs() <= 1e-6 * b.cost);
+    runs.truncate(FINISHED);
+    Some(runs.into_iter().map(|run| run.centers).collect())
+}
+
+/// A mixture of k Gaussians of a shape, with its mean log-density under the density; none if fewer than k
+/// cells have a weight.
+pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> Option<(Mixture, f64)> {
+    let d = density.dim();
+    let scatter = scatter_of(shape);
+    let each = k * d * if scatter == Scatter::Full { d.div_ceil(2) } else { 1 };
+    let cloud = cloud_for(density, each, seed);
+    let variances = density.finite_variances();
+    let covariances = if scatter == Scatter::Full { density.finite_covariances() } else { Vec::new() };
+    let cells = density.blobs(&variances, &covariances);
+    let floor: Vec<f64> = cells.moments().1.iter().map(|v| FLOOR * v).collect();
+    let pull = PULL + if scatter == Scatter::Full { d as f64 } else { 0.0 };
+    let regular = Regular { rows: density.rows, pull, floor: &floor };
+    let centres = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
+    let mut found: Vec<(Mixture, f64)> =
+        starts(centres, k, seed, |points, start| lloyd(points, start, ROUNDS))?
+            .into_iter()
+            .filter_map(|centres| {
+                let labels: Vec<usize> =
+                    density.blocks.centres.chunks_exact(d).map(|x| nearest(x, &centres, d).0).collect();
+                em(cells, Start::Memberships(&labels, k), &scatter, regular, ON_CELLS)
+            })
+            .collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found.truncate(2);
+    let finish =
+        |(start, _): (Mixture, f64)| em(cloud.blobs(), Start::At(start), &scatter, regular, ON_POINTS);
+    found.into_iter().filter_map(finish).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn scatter_of(shape: &Shape) -> Scatter {
+    match shape {
+        Shape::Full => Scatter::Full,
+        Shape::Known(sigma) => Scatter::Known(sigma.clone()),
+        Shape::Width | Shape::SharedWidth | Shape::Dirac => Scatter::Width,
+        Shape::Diagonal | Shape::SharedDiagonal => Scatter::Diagonal,
+    }
+}
+
+/// A mixture as atoms of a family, with variances within its range.
+pub(super) fn fit_of(mixture: &Mixture, family: &Gaussian) -> Option<Fit> {
+    let d = mixture.dim;
+    let (low, high) = family.variance_range();
+    let mut atoms = Vec::new();
+    for (l, mean) in mixture.means.chunks_exact(d).enumerate() {
+        atoms.extend_from_slice(mean);
+        let sigma = mixture.covariance(l);
+        let variances = (0..d).map(|c| sigma[c * d + c].clamp(low, high));
+        match family.covariance() {
+            Shape::Width => atoms.push(variances.sum::<f64>() / d as f64),
+            Shape::Diagonal => atoms.extend(variances),
+            Shape::Full => {
+                let lower = cholesky(&sigma.chunks_exact(d).map(<[f64]>::to_vec).collect::<Vec<_>>())?;
+                (0..d).for_each(|i| atoms.extend_from_slice(&lower[i][..=i]));
+            }
+            Shape::Dirac | Shape::SharedWidth | Shape::SharedDiagonal | Shape::Known(_) => {}
+        }
+    }
+    Some(Fit { atoms, shared: vec![low; family.n_shared()], weights: mixture.weights.clone() })
+}
