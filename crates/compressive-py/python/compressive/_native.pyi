@@ -270,6 +270,7 @@ class Wanted(TypedDict):
     whiten: bool
     scaling: str | None
     structured: bool | None
+    moments: bool | None
     bounds: tuple[Sequence[float], Sequence[float]] | None
     seed: int
 
