@@ -341,10 +341,12 @@ impl Request {
             let problem = "a recipe made without a free look at the rows keeps no exact moments";
             return fail(problem, Remedy::TurnOff(Parameter::Moments));
         }
-        let kept = self.moments.unwrap_or(seen && defaults.keeps_moments());
+        let quadratic = defaults.map == FeatureName::Quadratic;
+        let needed = self.task == Task::Pca && !quadratic;
+        let kept = self.moments.unwrap_or(seen && (needed || defaults.keeps_moments()));
         let all = if dim <= FULL_MOMENTS { MomentSet::Full } else { MomentSet::Diagonal };
         let set = kept.then_some(all);
-        if self.task == Task::Pca && defaults.map != FeatureName::Quadratic && set != Some(MomentSet::Full) {
+        if needed && set != Some(MomentSet::Full) {
             let problem = format!(
                 "principal components need the exact moments of all pairs of columns, which are kept where a sample \
                  is looked at, up to {FULL_MOMENTS} columns, or the feature `quadratic`"

@@ -220,10 +220,10 @@ impl Estimate {
         let half = rounded + 4.0 * f64::EPSILON * value.abs();
         Estimate {
             value,
-            standard_error: 0.0,
+            standard_error: half,
             low: value - half,
             high: value + half,
-            approximation: 0.0,
+            approximation: half,
             noise: 0.0,
             sampling,
             exact: true,

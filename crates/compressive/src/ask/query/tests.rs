@@ -267,7 +267,7 @@ fn moments_answer_exactly_and_say_so() {
             // Squares of numbers near a million leave a millionth of their sixteen digits.
             let tolerance = if text.contains("^2") { 1e-3 } else { 1e-9 * truth.abs().max(1.0) };
             assert!((found.value - truth).abs() < tolerance, "{text}: {} {truth}", found.value);
-            assert!(found.exact && found.standard_error == 0.0, "{text}");
+            assert!(found.exact && found.noise == 0.0, "{text}");
             let inside = (found.low..=found.high).contains(truth) || text.contains("^2");
             assert!(
                 inside && found.high - found.low < 2.0 * tolerance.max(1e-6),

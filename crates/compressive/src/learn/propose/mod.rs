@@ -116,6 +116,11 @@ impl Decoder {
         matches!(self.finds(), Finds::Components(_) | Finds::Eigenvectors)
     }
 
+    /// Whether it finds them in sums of random directions, so that it needs the feature `quadratic`.
+    pub fn reads_directions(self) -> bool {
+        matches!(self.finds(), Finds::Components(_))
+    }
+
     /// Whether its searches may start at rows.
     pub fn starts_at_rows(self) -> bool {
         matches!(self.finds(), Finds::Atoms(published) if published.starts_at_rows)

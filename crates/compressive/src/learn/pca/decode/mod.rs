@@ -197,6 +197,13 @@ fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
     let (spec, dim) = (operator.spec(), operator.dim());
     if !matches!(spec.map, Map::Moments(_)) {
         let name = spec.map.name();
+        if moments.exact.is_some() {
+            let problem = format!(
+                "this decoder reads sums of directions, and the sketch has exact moments beside `{name}`"
+            );
+            let error = advise("decoder", problem, Remedy::FitAgain(vec![Remedy::Drop(Parameter::Decoder)]));
+            return error.map_err(|e| e.advise(Remedy::sketch_with(Parameter::Feature, "quadratic")));
+        }
         return advise(
             "task",
             format!(
