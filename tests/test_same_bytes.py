@@ -25,7 +25,7 @@ def spec(request, program, tmp_path, rows):
     table = ["--table", "table.json"] if feature == "periodic" else []
     named = ["--feature", feature]
     if feature.startswith("quadratic"):
-        named = ["--task", "pca", "-k", 2, *(["--complex"] if feature.endswith("complex") else [])]
+        named = ["--task", "pca", "-k", 2, "--feature", "quadratic", *(["--complex"] if feature.endswith("complex") else [])]
     if feature == "conv":
         named += ["--task", "classify", "--image", "2x2"]
     program("design", "rows.csv", "-o", "spec.json", *named, "--size", 50, "--structured",

@@ -26,7 +26,7 @@ def design(program, folder, rows, feature, *flags, out="spec.json"):
     (folder / "table.json").write_text(json.dumps([1.0, 0.5, -0.25, -1.0, 0.0]))
     named = ["--feature", feature]
     if feature.startswith("quadratic"):
-        named = ["--task", "pca", "-k", 2, *(["--complex"] if feature.endswith("complex") else [])]
+        named = ["--task", "pca", "-k", 2, "--feature", "quadratic", *(["--complex"] if feature.endswith("complex") else [])]
     if feature == "periodic":
         named += ["--table", "table.json"]
     program("design", "rows.csv", "-o", out, *named, "--size", M, *flags)

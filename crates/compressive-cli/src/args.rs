@@ -166,7 +166,7 @@ pub struct RecipeArgs {
     /// mean-sigma]
     #[arg(long, value_name = "RULE")]
     pub scale: Option<ScaleRule>,
-    /// The feature that is summed [default: fourier, or quadratic for pca]
+    /// The feature that is summed [default: fourier; for pca without exact moments quadratic]
     #[arg(long, value_parser = named::<FeatureName>())]
     pub feature: Option<FeatureName>,
     /// Complex directions, for the feature quadratic
@@ -191,6 +191,13 @@ pub struct RecipeArgs {
     /// Fast structured frequencies [default: where they win, from about 45 columns on]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub structured: Option<bool>,
+    /// Keep exact means, variances and correlations beside the features, also for --feature one-bit
+    #[arg(long, overrides_with = "no_moments")]
+    pub moments: bool,
+    /// Keep no exact means, variances and correlations beside the features: for recipes whose features are
+    /// sent in place of rows
+    #[arg(long)]
+    pub no_moments: bool,
     /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the
     /// sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]

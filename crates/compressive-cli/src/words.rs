@@ -9,6 +9,7 @@ impl Vocabulary for Flags {
     fn name(&self, parameter: Parameter) -> String {
         match parameter {
             Parameter::K => "-k".into(),
+            Parameter::Moments => "--no-moments".into(),
             _ => format!("--{parameter}"),
         }
     }
@@ -18,6 +19,10 @@ impl Vocabulary for Flags {
     }
 
     fn turn_on(&self, parameter: Parameter) -> String {
+        self.name(parameter)
+    }
+
+    fn turn_off(&self, parameter: Parameter) -> String {
         self.name(parameter)
     }
 

@@ -34,6 +34,7 @@ pub struct Wanted {
     whiten: bool,
     scaling: Option<String>,
     structured: Option<bool>,
+    moments: Option<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     seed: u64,
 }
@@ -56,7 +57,8 @@ impl Wanted {
         let scaling: Option<Scaling> = self.scaling.map(|name| named("scaling", &name)).transpose()?;
         let mut request = Request::default().task(task).k(self.k).size(self.size).law(law);
         request = request.scale(scale.transpose()?).dither(self.dither).whiten(self.whiten).seed(self.seed);
-        request = request.scaling(scaling.unwrap_or_default()).structured(self.structured);
+        request =
+            request.scaling(scaling.unwrap_or_default()).structured(self.structured).moments(self.moments);
         request = request.bounds(self.bounds.map(|(low, high)| Bounds { low, high }));
         Ok(if asked { request.feature(feature.map_err(error::core)?) } else { request })
     }

@@ -29,6 +29,10 @@ impl Vocabulary for Keywords {
         self.set(parameter, "True")
     }
 
+    fn turn_off(&self, parameter: Parameter) -> String {
+        format!("{}=False", self.name(parameter))
+    }
+
     fn run(&self, command: Command) -> Option<String> {
         let call = match command {
             Command::ShareSpec => "such as the `spec` of one of them",

@@ -170,6 +170,12 @@ impl SketchSpec {
         self.spec().map.name().name()
     }
 
+    /// Which exact moments are kept beside the features: "full", "diagonal" or None.
+    #[getter]
+    fn moments(&self) -> Option<&'static str> {
+        self.spec().moments.map(compressive::MomentSet::name)
+    }
+
     /// Seed of the frequencies.
     #[getter]
     fn seed(&self) -> u64 {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use compressive::SketchOperator;
+use compressive::learn::propose::Decoder;
 use compressive::learn::{Candidate, Learned};
 use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule};
+
+use compressive::{Map, SketchOperator};
 
 use crate::words::{count, number, seconds, thousands};
 
@@ -32,7 +34,9 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
     }
     text.push_str(&components(model));
     text.push_str(&quality(model));
-    text.push_str(&too_few_directions(model, operator.spec().size));
+    if matches!(operator.spec().map, Map::Moments(_)) {
+        text.push_str(&too_few_directions(model, operator.spec().size));
+    }
     text
 }
 
@@ -201,6 +205,9 @@ fn principal(model: &Model) -> String {
 pub fn quality(model: &Model) -> String {
     let Some(origin) = &model.origin else { return String::new() };
     match model.content {
+        Content::Pca { .. } if origin.decoder == Decoder::Eigen.name() => {
+            "exact: the components of the rows themselves\n".into()
+        }
         Content::Pca { .. } => {
             let residual = (origin.misfit.value() * 2.0 / origin.rows.max(1) as f64).sqrt();
             format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)

@@ -116,6 +116,7 @@ pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64)
         Request::default().task(task).k(k).size(recipe.size).law(recipe.law).scale(recipe.scale);
     request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);
     request = request.scaling(recipe.scaling.unwrap_or_default());
+    request = request.moments((recipe.moments || recipe.no_moments).then_some(recipe.moments));
     Ok(if named { request.feature(feature?) } else { request })
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use compressive::model::Model;
 use compressive::privacy::{AnySketch, PrivateSketch};
-use compressive::{Map, Sketch, SketchSpec, Wave};
+use compressive::{Map, Named, SecondSums, Sketch, SketchSpec, WORKING_LIMIT, Wave};
 use serde_json::json;
 
 use super::{read, read_any_sketch, read_model, read_spec};
@@ -94,6 +94,9 @@ fn report(
             report["weight"] = json!(sketch.weight());
             let mean = if sketch.weight_units() > 0 { sketch.moments()?.mean } else { Vec::new() };
             tell_entries(&mut report, sketch.spec(), &mean);
+            if let Some(sums) = sketch.second_sums() {
+                report["moments"] = json!({ "kept": sums.set(), "beyond": sums.beyond() });
+            }
         }
         Some(AnySketch::Private(sketch)) => {
             report["rows"] = json!(sketch.rows());
@@ -131,6 +134,13 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         number(raw / size as f64),
     ));
     text.push_str(&describe_spec(spec));
+    if let Some(beyond) = sketch.second_sums().map(SecondSums::beyond).filter(|beyond| *beyond > 0) {
+        text.push_str(&format!(
+            "\nThe moments are not exact: {} more than {} spreads from the centre.\n",
+            if beyond == 1 { "1 row lies".into() } else { format!("{} rows lie", output::thousands(beyond)) },
+            output::thousands(WORKING_LIMIT as u64),
+        ));
+    }
     if sketch.weight_units() == 0 {
         text.push_str("\nThe sketch is empty: no row has been added.\n");
         return Ok(text);
@@ -281,6 +291,9 @@ fn describe_spec(spec: &SketchSpec) -> String {
     }
     if spec.transform.whiten.is_some() {
         text.push_str("whitened     yes: correlations between columns are removed before sketching\n");
+    }
+    if let Some(set) = spec.moments {
+        text.push_str(&format!("moments      {}, exact\n", Named::about(set)));
     }
     if let Some(source) = promise::source(spec) {
         text.push_str(&format!("source       {source}\n"));

@@ -71,10 +71,14 @@ fn sketch(task: Task, args: &OneLinerArgs) -> Result<Done> {
         KArg::Between(_, high) => high,
         KArg::Auto => AUTO_MOST,
     };
+    let mut request = request_for(task, Some(k), &args.recipe, args.seed.seed)?;
+    if args.learn.decoder.reads_directions() {
+        request = request.moments(false);
+    }
     let order = Order {
         data: &args.data,
         recipe: &args.recipe,
-        request: request_for(task, Some(k), &args.recipe, args.seed.seed)?,
+        request,
         pass: &args.pass,
         spec: args.spec.as_deref(),
         by: None,

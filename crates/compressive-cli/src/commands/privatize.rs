@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::Source;
 use compressive::privacy::{
     AnySketch, Neighbours, PrivacyParams, PrivateSketch, Release, privatize as release,
 };
+use compressive::{Sketch, Source};
 use compressive_io::{OsEntropy, write_atomic};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
             format!("nothing was released, but the budget is spent: {} has recorded it", path.display())
         })?,
     }
-    warn(args, &private);
+    warn(args, &sketch, &private);
     if args.json {
         return output::print_json(&report(&args.output, &private, left));
     }
@@ -88,7 +88,10 @@ fn check_apart(output: &Path, ledger: &Path) -> Result<()> {
 }
 
 /// What the owner of the rows should think about once more.
-fn warn(args: &PrivatizeArgs, private: &PrivateSketch) {
+fn warn(args: &PrivatizeArgs, sketch: &Sketch, private: &PrivateSketch) {
+    if sketch.spec().moments.is_some() {
+        note(args.quiet, "the release holds no exact moments: its recipe is that of the sketch without them");
+    }
     let Release { delta, .. } = private.releases()[0];
     // The noisy number of rows: the exact one would be revealed by whether this is printed.
     let rows = private.moments().rows;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::read_any_sketch;
 use crate::args::QueryArgs;
-use crate::output::{self, count, number};
+use crate::output::{self, amount, count, number};
 
 /// Characters of the longest bar of a histogram.
 const BAR: f64 = 40.0;
@@ -33,8 +33,9 @@ pub fn run(args: &QueryArgs) -> Result<()> {
     if args.json {
         return output::print_json(&json!({ "rows": rows, "answers": answers }));
     }
-    let mut text =
-        format!("from the sketch of {}, with 95% intervals:\n", count(rows.max(0.0) as u64, "row"));
+    let exact = |answer: &Answer| matches!(&answer.value, Value::Number(estimate) if estimate.exact);
+    let intervals = if answers.iter().all(exact) { "" } else { ", with 95% intervals" };
+    let mut text = format!("from the sketch of {}{intervals}:\n", count(rows.max(0.0) as u64, "row"));
     answers.iter().for_each(|answer| text.push_str(&describe(answer)));
     output::print(&text)
 }
@@ -48,8 +49,11 @@ fn describe(answer: &Answer) -> String {
     }
 }
 
-/// `1.25  [1.2, 1.3]`.
+/// `1.25  [1.2, 1.3]`, or `1.25  exact`.
 fn interval(estimate: &Estimate) -> String {
+    if estimate.exact {
+        return format!("{}  exact", amount(estimate.value));
+    }
     format!("{}  [{}, {}]", number(estimate.value), number(estimate.low), number(estimate.high))
 }
 
@@ -97,6 +101,7 @@ mod tests {
             approximation: 0.01,
             noise: 0.0,
             sampling: 0.0,
+            exact: false,
         };
         let bin = |from, to, value| Bin { from, to, share: share(value) };
         let bins = [bin(None, Some(0.0), 0.0), bin(Some(0.0), Some(1.5), 0.75), bin(Some(1.5), None, 0.25)];

@@ -54,6 +54,10 @@ impl Vocabulary for Fields {
     fn turn_on(&self, parameter: Parameter) -> String {
         self.set(parameter, "true")
     }
+
+    fn turn_off(&self, parameter: Parameter) -> String {
+        self.set(parameter, "false")
+    }
 }
 
 impl From<QueryRejection> for Refusal {

@@ -35,6 +35,7 @@ def wanted(
     whiten: bool = False,
     scaling: str | None = None,
     structured: bool | None = None,
+    moments: bool | None = None,
     bounds: tuple[list[float], list[float]] | None = None,
     seed: int = 0,
 ) -> _native.Wanted:
@@ -53,6 +54,7 @@ def wanted(
         "whiten": whiten,
         "scaling": scaling,
         "structured": structured,
+        "moments": moments,
         "bounds": bounds,
         "seed": seed,
     }
@@ -96,7 +98,8 @@ def design(
         Seed of the sample and the frequencies.
     **recipe
         `size`, `law`, `scale`, `feature`, `table`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as
-        the flags of ``compressive design``; `table` is a sequence of numbers.
+        the flags of ``compressive design``; `table` is a sequence of numbers. `moments=False` keeps no exact means,
+        variances and correlations beside the features.
 
     Returns
     -------

@@ -56,6 +56,8 @@ class SketchSpec:
     @property
     def feature(self) -> str: ...
     @property
+    def moments(self) -> str | None: ...
+    @property
     def seed(self) -> int: ...
     @property
     def bounds(self) -> tuple[list[float], list[float]] | None: ...
@@ -270,6 +272,7 @@ class Wanted(TypedDict):
     whiten: bool
     scaling: str | None
     structured: bool | None
+    moments: bool | None
     bounds: tuple[Sequence[float], Sequence[float]] | None
     seed: int
 

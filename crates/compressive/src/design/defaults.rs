@@ -19,6 +19,10 @@ pub const PILOT_ROWS: usize = 10_000;
 /// shows the clusters' width well enough, and what remains for the release is hardly less.
 pub const LOOK_SHARE: f64 = 0.1;
 
+/// Columns up to which all pairs of them are summed beside the features, and beyond which each by itself: at
+/// 128 columns the pairs take 134 KB, about as much as the features of ten clusters, and they grow with d^2.
+pub const FULL_MOMENTS: usize = 128;
+
 /// What some features need beside their name.
 #[derive(Clone, Debug, Default)]
 pub struct FeatureParts {
@@ -160,12 +164,13 @@ impl Defaults {
         let learned = match map {
             FeatureName::Quadratic => task == Task::Pca,
             FeatureName::Conv => task == Task::Classify,
-            FeatureName::Nystrom => !matches!(task, Task::Pca | Task::Generate),
+            FeatureName::Nystrom => task != Task::Generate,
+            // Components are learned from the moments beside them.
             FeatureName::Fourier
             | FeatureName::OneBit
             | FeatureName::Sawtooth
             | FeatureName::Cosine
-            | FeatureName::Periodic => task != Task::Pca,
+            | FeatureName::Periodic => true,
         };
         if !learned {
             return None;
@@ -186,8 +191,8 @@ impl Defaults {
             law,
             unseen_law,
             size: match map {
-                FeatureName::Quadratic => SizeRule::Times(PCA_FACTOR),
                 FeatureName::Conv => SizeRule::Fixed(IMAGE_SIZE),
+                _ if task == Task::Pca => SizeRule::Times(PCA_FACTOR),
                 _ => SizeRule::PerParameter,
             },
             width: if centres && map == FeatureName::Fourier { WIDER } else { 1.0 },
@@ -203,6 +208,12 @@ impl Defaults {
             outline: matches!(task, Task::Kmeans | Task::Kmedians | Task::Gmm),
             pilot_rows: PILOT_ROWS,
         })
+    }
+
+    /// Whether exact moments are summed beside the features, where a sample is looked at. One-bit features are
+    /// sent in place of rows, which then nobody has to sum.
+    pub fn keeps_moments(&self) -> bool {
+        !matches!(self.map, FeatureName::Quadratic | FeatureName::Conv | FeatureName::OneBit)
     }
 
     /// Every row.
@@ -221,7 +232,7 @@ mod tests {
         for task in Task::ALL.iter().copied() {
             assert!(Defaults::of(task, task.map()).is_some(), "{task}");
         }
-        assert_eq!(Defaults::all().count(), 37);
+        assert_eq!(Defaults::all().count(), 43);
         let parts = |map| FeatureParts {
             table: (map == FeatureName::Periodic).then(|| vec![1.0, -1.0]),
             image: (map == FeatureName::Conv).then_some(ImageShape { height: 2, width: 3, channels: 1 }),

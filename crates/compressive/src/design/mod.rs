@@ -8,8 +8,9 @@
 //!    narrower than their distances, or for the mixture law a coarse clustering of the pilot.
 //! 4. The data box: the pilot's range.
 //! 5. For the feature `nystrom`, the landmarks (the module `landmark_rules`).
+//! 6. Exact moments beside the features ([`Defaults::keeps_moments`]).
 //!
-//! What is not asked for is taken from one table, [`Defaults`]. For principal components there is no scale,
+//! What is not asked for is taken from one table, [`Defaults`]. For the feature `quadratic` there is no scale,
 //! and the box, to which rows are clipped, is twice as wide as the pilot's range, so that rows beyond the
 //! pilot's are not cut.
 //!
@@ -39,7 +40,7 @@ use crate::sketch::map::landmarks::Landmarks;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 use crate::sketch::spec::{Bounds, SketchSpec, Transform};
 
-pub use defaults::{Defaults, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
+pub use defaults::{Defaults, FULL_MOMENTS, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
 pub use private::look_spec;
 pub use reason::Reason;
 pub(crate) use request::FULL_COLUMNS;
@@ -78,10 +79,11 @@ pub struct Designed {
 /// empty.
 pub fn design(look: Look<'_>, request: &Request) -> Result<Designed> {
     match look {
-        Look::Sample { rows, columns } => on_sample(rows, columns, &request.settled(true)?),
-        Look::Bounds(columns) => private::design(columns, &request.settled(false)?, None),
+        Look::Sample { rows, columns } => on_sample(rows, columns, &request.settled(true, columns.len())?),
+        Look::Bounds(columns) => private::design(columns, &request.settled(false, columns.len())?, None),
         Look::Private(sketch) => {
-            private::design(&sketch.spec().columns, &request.settled(false)?, Some(sketch))
+            let columns = &sketch.spec().columns;
+            private::design(columns, &request.settled(false, columns.len())?, Some(sketch))
         }
     }
 }
@@ -115,11 +117,9 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
     }
     let (transform, range) = transform(rows, columns, params, &mut reasons)?;
     let working = to_working(rows, &transform);
-    let bounds = params.bounds.clone().unwrap_or_else(|| match params.task {
-        Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify => range,
-        Task::Pca => widened(&range),
-    });
-    if params.task == Task::Pca {
+    let quadratic = params.defaults.map == FeatureName::Quadratic;
+    let bounds = params.bounds.clone().unwrap_or_else(|| if quadratic { widened(&range) } else { range });
+    if quadratic {
         return Ok(Designed { spec: finish(columns, transform, bounds, None, 1.0, params)?, reasons });
     }
     let law = match params.law {
@@ -256,6 +256,7 @@ fn finish(
         transform,
         bounds: Some(bounds),
         seed: params.seed,
+        moments: params.moments,
         ..SketchSpec::new(columns.iter().cloned(), map, scale, size)
     };
     spec.validate()?;

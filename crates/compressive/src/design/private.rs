@@ -44,7 +44,7 @@ const PRIOR_SPREAD: f64 = 0.5;
 /// # Errors
 /// As [`design`](crate::design::design), and for principal components, which need no look.
 pub fn look_spec(columns: &[String], request: &Request) -> Result<SketchSpec> {
-    let params = &request.settled(false)?;
+    let params = &request.settled(false, columns.len())?;
     refuse_look(params.task == Task::Pca)?;
     let dim = columns.len();
     let (transform, bounds) = transform(columns, params, &mut Vec::new())?;

@@ -1,10 +1,11 @@
 //! What a user can ask of a recipe.
 
-use crate::design::defaults::{Defaults, FeatureParts};
+use crate::design::defaults::{Defaults, FULL_MOMENTS, FeatureParts};
 use crate::design::scale::{Estimate, ScaleRule};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::{Named, named};
+use crate::sketch::MomentSet;
 use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::Bounds;
@@ -50,7 +51,7 @@ impl Task {
         matches!(self, Task::Kmeans | Task::Kmedians)
     }
 
-    /// The map that the task is learned from.
+    /// The map that the task is learned from where no exact moments are kept.
     pub fn map(self) -> FeatureName {
         match self {
             Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify => {
@@ -191,6 +192,9 @@ pub struct Request {
     pub bounds: Option<Bounds>,
     /// Whether the recipe remembers an outline of the sample; by default where learners use it.
     pub outline: Option<bool>,
+    /// Exact moments beside the features; by default where a sample is looked at and the features allow it
+    /// ([`Defaults::keeps_moments`]).
+    pub moments: Option<bool>,
     /// Seed of the frequencies.
     pub seed: u64,
 }
@@ -210,6 +214,7 @@ impl Default for Request {
             structured: None,
             bounds: None,
             outline: None,
+            moments: None,
             seed: 0,
         }
     }
@@ -252,6 +257,8 @@ setters! {
     bounds: Option<Bounds>,
     /// With or without an outline of the sample.
     outline: Option<bool>,
+    /// With or without exact moments.
+    moments: Option<bool>,
 }
 
 impl Request {
@@ -271,13 +278,24 @@ impl Request {
     /// # Errors
     /// A feature that the task cannot be learned from.
     pub fn defaults(&self) -> Result<Defaults> {
-        let map = self.feature.as_ref().map_or(self.task.map(), Feature::name);
+        self.defaults_by(self.task.map())
+    }
+
+    /// The same, with this map if none is asked for.
+    fn defaults_by(&self, map: FeatureName) -> Result<Defaults> {
+        let map = self.feature.as_ref().map_or(map, Feature::name);
         Defaults::of(self.task, map).ok_or_else(|| not_learned(self.task, map))
     }
 
-    /// The request with its gaps filled; `seen` if a sample is looked at.
-    pub(super) fn settled(&self, seen: bool) -> Result<Settled> {
-        let defaults = self.defaults()?;
+    /// The request for d columns with its gaps filled; `seen` if a sample is looked at.
+    ///
+    /// Principal components come from exact moments where all pairs of columns are kept, beside waves; else
+    /// from the feature `quadratic`.
+    pub(super) fn settled(&self, seen: bool, dim: usize) -> Result<Settled> {
+        let pairs = seen && self.moments != Some(false) && dim <= FULL_MOMENTS;
+        let waves = self.task == Task::Pca && pairs;
+        let defaults = self.defaults_by(if waves { FeatureName::Fourier } else { self.task.map() })?;
+        let moments = self.moment_set(seen, dim, &defaults)?;
         let feature = match &self.feature {
             Some(feature) => feature.clone(),
             None => defaults.map.with(FeatureParts::default())?,
@@ -287,7 +305,7 @@ impl Request {
         if self.k == Some(0) {
             return fail("k", "0 clusters cannot be learned", Remedy::set(Parameter::K, "1 or more"));
         }
-        if self.task == Task::Pca {
+        if defaults.map == FeatureName::Quadratic {
             if self.law.is_some_and(|law| law != defaults.law) {
                 let problem = "the directions of principal components are Gaussian";
                 return fail("law", problem, Remedy::Drop(Parameter::Law));
@@ -296,10 +314,10 @@ impl Request {
                 let problem = "the directions of principal components have no scale";
                 return fail("scale", problem, Remedy::Drop(Parameter::Scale));
             }
-            if self.whiten {
-                let problem = "whitened columns have no principal components";
-                return fail("transform", problem, Remedy::Drop(Parameter::Whiten));
-            }
+        }
+        if self.task == Task::Pca && self.whiten {
+            let problem = "whitened columns have no principal components";
+            return fail("transform", problem, Remedy::Drop(Parameter::Whiten));
         }
         Ok(Settled {
             task: self.task,
@@ -314,9 +332,34 @@ impl Request {
             structured: self.structured,
             bounds: self.bounds.clone(),
             outline: seen && defaults.outline && self.outline.unwrap_or(true),
+            moments,
             seed: self.seed,
             defaults,
         })
+    }
+
+    /// The exact moments to keep.
+    fn moment_set(&self, seen: bool, dim: usize, defaults: &Defaults) -> Result<Option<MomentSet>> {
+        let fail = |problem: &str, remedy| {
+            Err(Error::Spec { field: "moments", problem: problem.into() }.advise(remedy))
+        };
+        if self.moments == Some(true) && !seen {
+            let problem = "a recipe made without a free look at the rows keeps no exact moments";
+            return fail(problem, Remedy::TurnOff(Parameter::Moments));
+        }
+        let quadratic = defaults.map == FeatureName::Quadratic;
+        let needed = self.task == Task::Pca && !quadratic;
+        let kept = self.moments.unwrap_or(seen && (needed || defaults.keeps_moments()));
+        let all = if dim <= FULL_MOMENTS { MomentSet::Full } else { MomentSet::Diagonal };
+        let set = kept.then_some(all);
+        if needed && set != Some(MomentSet::Full) {
+            let problem = format!(
+                "principal components need the exact moments of all pairs of columns, which are kept where a sample \
+                 is looked at, up to {FULL_MOMENTS} columns, or the feature `quadratic`"
+            );
+            return fail(&problem, Remedy::set(Parameter::Feature, "quadratic"));
+        }
+        Ok(set)
     }
 }
 
@@ -335,6 +378,7 @@ pub(super) struct Settled {
     pub structured: Option<bool>,
     pub bounds: Option<Bounds>,
     pub outline: bool,
+    pub moments: Option<MomentSet>,
     pub seed: u64,
     /// The row that the gaps were filled from.
     pub defaults: Defaults,

@@ -55,7 +55,7 @@ fn whitening_makes_the_pilots_covariance_the_identity() {
         let (a, b, c) = (s.normal(), s.normal(), s.normal());
         vec![a, a + 0.1 * b, 3.0 * c - a]
     });
-    let white = Request::default().whiten(true).settled(true).unwrap();
+    let white = Request::default().whiten(true).settled(true, 2).unwrap();
     let (transform, _) = transform(&rows, &names(&["a", "b", "c"]), &white, &mut Vec::new()).unwrap();
     let white = to_working(&rows, &transform);
     for i in 0..3 {
@@ -143,10 +143,10 @@ fn columns_of_one_unit_keep_their_proportions_for_kmeans_only() {
 }
 
 #[test]
-fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box() {
+fn without_moments_a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box() {
     let mut stream = Stream::new(6, Purpose::PilotMixture, 9);
     let rows: Vec<f64> = (0..3000).flat_map(|_| [stream.normal(), 100.0 * stream.normal()]).collect();
-    let params = Request::new(Task::Pca, 2);
+    let params = Request::new(Task::Pca, 2).moments(false);
     let columns = names(&["a", "b"]);
     let spec = design(Look::Sample { rows: &rows, columns: &columns }, &params).unwrap().spec;
     assert_eq!((spec.size, spec.scale, spec.map.dithered()), (16, 1.0, false));
@@ -177,4 +177,32 @@ fn a_recipe_for_principal_components_is_quadratic_with_one_spread_and_a_wide_box
     assert!(
         refused(params.task(Task::Gmm).feature(Feature::Quadratic { complex: false })).contains("task pca")
     );
+}
+
+#[test]
+fn moments_are_kept_by_default_where_rows_are_seen_and_summed() {
+    use crate::MomentSet::{Diagonal, Full};
+    let sample = |dim: usize, request: &Request| {
+        let rows = pilot(300, |s| (0..dim).map(|_| s.normal()).collect());
+        design(Look::Sample { rows: &rows, columns: &crate::testing::columns(dim) }, request).unwrap().spec
+    };
+    let waves = |wave: Wave| Request::new(Task::Kmeans, 2).size(10).feature(wave);
+    assert_eq!(sample(FULL_MOMENTS, &waves(Wave::Fourier)).moments, Some(Full));
+    assert_eq!(sample(FULL_MOMENTS + 1, &waves(Wave::Fourier)).moments, Some(Diagonal));
+    assert_eq!(sample(3, &waves(Wave::Fourier).moments(false)).moments, None);
+    assert_eq!(sample(3, &waves(Wave::OneBit)).moments, None);
+    assert_eq!(sample(3, &waves(Wave::OneBit).moments(true)).moments, Some(Full));
+    assert_eq!(sample(3, &Request::new(Task::Kmeans, 2).feature(Feature::Nystrom)).moments, Some(Full));
+    assert_eq!(
+        sample(3, &Request::new(Task::Pca, 2).feature(Feature::Quadratic { complex: false })).moments,
+        None
+    );
+    // Beyond the pairs, components come from directions.
+    assert_eq!(sample(FULL_MOMENTS + 1, &Request::new(Task::Pca, 1)).map.name(), FeatureName::Quadratic);
+    let bounds = Bounds { low: vec![-1.0; 2], high: vec![1.0; 2] };
+    let unseen = Request::new(Task::Kmeans, 2).bounds(bounds);
+    let columns = names(&["a", "b"]);
+    assert_eq!(design(Look::Bounds(&columns), &unseen).unwrap().spec.moments, None);
+    let message = design(Look::Bounds(&columns), &unseen.moments(true)).unwrap_err().to_string();
+    assert!(message.contains("without a free look"), "{message}");
 }

@@ -62,6 +62,8 @@ pub enum Parameter {
     By,
     /// The column of labels.
     Labels,
+    /// Exact moments beside the features.
+    Moments,
     /// Making the stream, with buckets of this length.
     Make,
 }
@@ -93,6 +95,7 @@ named!(Parameter, "a parameter", {
     Spec => "spec": "spec",
     By => "by": "column of groups",
     Labels => "labels": "column of labels",
+    Moments => "moments": "exact moments",
     Make => "make": "length of buckets",
 });
 
@@ -130,6 +133,8 @@ pub enum Remedy {
     Set(Parameter, String),
     /// Turn a switch on.
     TurnOn(Parameter),
+    /// Turn off what is on by default.
+    TurnOff(Parameter),
     /// Give a parameter a larger value.
     Raise(Parameter),
     /// Give a parameter a smaller value.
@@ -158,6 +163,11 @@ pub trait Vocabulary {
 
     /// A switch that is on: `--skip-bad-rows`.
     fn turn_on(&self, parameter: Parameter) -> String;
+
+    /// What is on by default, turned off: `--no-moments`.
+    fn turn_off(&self, parameter: Parameter) -> String {
+        format!("no {}", self.name(parameter))
+    }
 
     /// How a step is taken, if there is a way.
     fn run(&self, _command: Command) -> Option<String> {
@@ -249,6 +259,7 @@ impl Remedy {
         match self {
             Remedy::Set(parameter, value) => Some(vocabulary.set(*parameter, value)),
             Remedy::TurnOn(parameter) => Some(vocabulary.turn_on(*parameter)),
+            Remedy::TurnOff(parameter) => Some(vocabulary.turn_off(*parameter)),
             Remedy::Raise(parameter) => Some(format!("a larger {}", vocabulary.name(*parameter))),
             Remedy::Lower(parameter) => Some(format!("a smaller {}", vocabulary.name(*parameter))),
             Remedy::Change(parameter) => Some(format!("another {}", vocabulary.name(*parameter))),

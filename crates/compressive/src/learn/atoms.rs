@@ -238,7 +238,7 @@ fn decode(
         let found = match params.decoder.finds() {
             Finds::Anything => automatic(&target, k, shape, params)?,
             Finds::Atoms(decoder) => published(operator, &target, k, shape, (decoder, params))?,
-            Finds::Components(_) => {
+            Finds::Components(_) | Finds::Eigenvectors => {
                 let name = params.decoder.name();
                 return Err(Error::Task {
                     field: "decoder",

@@ -4,6 +4,8 @@
 
 use crate::error::{Error, Result};
 use crate::model::Covariances;
+use crate::sketch::ExactMoments;
+use crate::sketch::frequency::Covariance;
 use crate::sketch::spec::Transform;
 
 /// Undoes a spec's transform.
@@ -41,6 +43,24 @@ impl Working {
             return (0..u.len()).map(|i| self.centre[i] + self.back[i][i] * u[i]).collect();
         }
         self.centre.iter().zip(&self.back).map(|(c, row)| c + crate::num::linear::dot(row, u)).collect()
+    }
+
+    /// Most that each column moves when every working coordinate moves by at most `step`.
+    pub fn reach(&self, step: f64) -> Vec<f64> {
+        self.back.iter().map(|row| step * row.iter().map(|b| b.abs()).sum::<f64>()).collect()
+    }
+
+    /// Mean and covariance of rows in the user's units. Variances of whitened coordinates tell nothing of the
+    /// columns' own.
+    pub fn moments(&self, exact: &ExactMoments) -> (Vec<f64>, Option<Covariance>) {
+        let covariance = match &exact.covariance {
+            Covariance::Full(sigma) => Some(Covariance::Full(congruence(&self.back, sigma))),
+            Covariance::Diagonal(variances) => self.diagonal.then(|| {
+                let own = |(i, v): (usize, &f64)| v * self.back[i][i].powi(2);
+                Covariance::Diagonal(variances.iter().enumerate().map(own).collect())
+            }),
+        };
+        (self.location(&exact.mean), covariance)
     }
 
     /// Covariances (d x d each, row-major) in the user's units; they stay diagonal if `diagonal` and there is

@@ -94,6 +94,7 @@ impl LocalResponse {
             );
             return Err(Error::Privacy { field: "feature", problem });
         }
+        spec.check_features_suffice()?;
         let (len, most) = (spec.sketch_len(), u64::from(MAX_ENTRIES));
         if entries == 0 || u64::from(entries) > most.min(len as u64) {
             let problem =

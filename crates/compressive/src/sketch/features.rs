@@ -136,6 +136,7 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Result<Vec<f32>> {
 /// [`Error::Incompatible`] for a sketch of another spec, [`Error::Full`] if it has no room.
 pub fn add_packed(operator: &SketchOperator, bytes: &[u8], sketch: &mut Sketch) -> Result<()> {
     check_one_bit(operator.spec())?;
+    operator.spec().check_features_suffice()?;
     let bits = operator.sketch_len();
     let len = packed_len(bits);
     if !bytes.len().is_multiple_of(len) {

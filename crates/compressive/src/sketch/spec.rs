@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
@@ -260,6 +261,17 @@ impl SketchSpec {
             }
             None => Ok(()),
         }
+    }
+
+    /// Refuses a recipe that sums more of a row than its features, where only features are given.
+    pub(crate) fn check_features_suffice(&self) -> Result<()> {
+        if self.moments.is_none() {
+            return Ok(());
+        }
+        let problem =
+            "this recipe keeps exact moments, which are sums of rows, and here features stand for the rows";
+        Err(Error::Spec { field: "moments", problem: problem.into() }
+            .advise(Remedy::say("make the recipe without them", Remedy::TurnOff(Parameter::Moments))))
     }
 
     /// The canonical JSON, on one line.

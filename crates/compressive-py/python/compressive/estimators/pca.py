@@ -23,7 +23,9 @@ SIZE_FACTOR = 4
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  # type: ignore[misc]
     """Principal component analysis, learned from a sketch of the rows.
 
-    The rows are read once, whatever their number; memory is that of ``4 * n_components * n_features`` sums.
+    The rows are read once, whatever their number. Up to 128 columns the sketch keeps the exact covariance, and the
+    components are those of the rows; beyond, and in private fits, they are found in sums of
+    ``4 * n_components * n_features`` random directions.
 
     Parameters
     ----------
@@ -37,8 +39,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         Number of directions.
     spec, n_jobs, pilot_size
         As for `KMeans`.
-    decoder : {"auto", "factorised", "psd", "nuclear"}, default="auto"
-        How the components are searched.
+    decoder : {"auto", "eigen", "factorised", "psd", "nuclear"}, default="auto"
+        How the components are found: "eigen" in the exact covariance, the others in sums of directions.
     epsilon, delta, bounds
         Private fits: as for `KMeans`. There is no scale to choose, so that nothing is spent on a look at the rows.
         Rows beyond `bounds` are moved to its edge.
@@ -199,7 +201,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         return deviations
 
     def _wanted(self, dim: int, n_rows: int | None) -> dict[str, Any]:
-        return {"k": min(self._n_wanted, dim)}
+        directions = self.decoder in ("factorised", "psd", "nuclear")
+        return {"k": min(self._n_wanted, dim), "moments": False if directions else None}
 
     def _check_rows(self, table: Table) -> None:
         dim, n_rows = len(table.names), table.n_rows
@@ -219,7 +222,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         dim, kept = len(self._names), self.spec_.dim
         wanted = self.__dict__.get("_n_wanted")
         if wanted is None:
-            carried = max(1, min(dim, self.spec_.size // (SIZE_FACTOR * dim)))
+            pairs = self.spec_.moments == "full"
+            carried = dim if pairs else max(1, min(dim, self.spec_.size // (SIZE_FACTOR * dim)))
             wanted = carried if self.n_components is None else self.n_components
         model = self._learned(min(wanted, kept))
         found = model.parameters

@@ -76,6 +76,7 @@ impl Own<'_> {
             approximation,
             noise,
             sampling: deviation(&self.parts.sampling, gradient),
+            exact: false,
         }
     }
 
@@ -147,6 +148,7 @@ impl Own<'_> {
             approximation: scaled(&self.parts.approximation),
             noise: scaled(&self.parts.noise),
             sampling: scaled(&self.parts.sampling),
+            exact: false,
         }
     }
 }

@@ -16,6 +16,9 @@
 //! is added, and the part from the noise of a private sketch. Variances, correlations and ratios follow by
 //! the delta method. The interval is for the table's own value.
 //!
+//! Where the sketch keeps exact moments, means of polynomials of degree two and what is made of them
+//! (variances, correlations) are the table's own (file `exact.rs`), and say so.
+//!
 //! ```
 //! use compressive::ask::query::{Query, QueryParams, Value, answer};
 //! use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
@@ -41,6 +44,7 @@
 //! waves and S = 16384 rows of the law; all queries of one call share them.
 
 mod combine;
+mod exact;
 mod expr;
 mod features;
 mod law;
@@ -60,6 +64,7 @@ use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 use combine::Answers;
+use exact::Exact;
 use expr::Linear;
 use features::Features;
 use law::{Law, Sample};
@@ -168,6 +173,10 @@ pub struct Estimate {
     /// How far the table's own value is from that of the population its rows were drawn from; not part of the
     /// interval.
     pub sampling: f64,
+    /// Whether it comes from exact moments, as [`MomentSet`](crate::MomentSet) keeps them: the interval is then
+    /// no more than the rounding of the rows to the grid.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
 }
 
 /// Rows of the law S.
@@ -195,6 +204,29 @@ pub fn answer(
             query.columns,
             operator.dim()
         ));
+    }
+    let exact = Exact::new(operator, moments)?;
+    let known: Vec<Option<Answer>> =
+        queries.iter().map(|query| exact.as_ref().and_then(|exact| exact.answer(query))).collect();
+    let open: Vec<Query> = queries
+        .iter()
+        .zip(&known)
+        .filter(|(_, known)| known.is_none())
+        .map(|(query, _)| query.clone())
+        .collect();
+    let mut estimated = estimate(operator, moments, &open, params)?.into_iter();
+    Ok(known.into_iter().filter_map(|known| known.or_else(|| estimated.next())).collect())
+}
+
+/// Answers queries from the features.
+fn estimate(
+    operator: &SketchOperator,
+    moments: &Moments,
+    queries: &[Query],
+    params: &QueryParams,
+) -> Result<Vec<Answer>> {
+    if queries.is_empty() {
+        return Ok(Vec::new());
     }
     let map = &operator.spec().map;
     if map.waves().is_none() {

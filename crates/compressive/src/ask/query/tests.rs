@@ -183,7 +183,7 @@ fn most_random_queries_have_their_truth_inside_the_interval() {
         let columns = names(&["a", "b", "c"]);
         let operator = crate::design::design(
             crate::design::Look::Sample { rows: &rows[..15_000], columns: &columns },
-            &crate::design::Request::default(),
+            &crate::design::Request::default().moments(false),
         )
         .map(|found| found.spec);
         let operator = operator.unwrap().build().unwrap();
@@ -221,4 +221,73 @@ fn most_random_queries_have_their_truth_inside_the_interval() {
     // Of 160 with a chance of 0.05 each, more than 12 are outside in 6% of runs; the seeds are fixed.
     assert!(asked - inside <= 12, "{inside} of {asked}");
     assert!(median < 0.1, "intervals of {median} say nothing");
+}
+
+/// The same recipe with exact moments, and a transform that mixes the columns if `whitened`.
+fn keeping(set: crate::MomentSet, whitened: bool) -> (Vec<f64>, SketchOperator, Moments) {
+    let (rows, operator, _) = sketched(3000, Wave::Fourier);
+    let rows: Vec<f64> = rows.iter().map(|x| 1e6 + x).collect();
+    let mut spec = operator.spec().clone();
+    spec.bounds = None;
+    spec.moments = Some(set);
+    spec.transform.centre = vec![1e6; 2];
+    spec.transform.spread = vec![3.0, 1.5];
+    spec.transform.whiten = whitened.then(|| vec![vec![1.2, 0.0], vec![0.4, 1.1]]);
+    let operator = spec.build().unwrap();
+    let moments = sketch_of(&operator, &rows).moments().unwrap();
+    (rows, operator, moments)
+}
+
+#[test]
+fn moments_answer_exactly_and_say_so() {
+    for whitened in [false, true] {
+        let (rows, operator, moments) = keeping(crate::MomentSet::Full, whitened);
+        let mean = |f: &dyn Fn(&[f64]) -> f64| rows.chunks_exact(2).map(f).sum::<f64>() / 3000.0;
+        // Sums of numbers near zero, so that the truth has all its digits.
+        let (mx, my) = (mean(&|r| r[0] - 1e6), mean(&|r| r[1] - 1e6));
+        let vx = mean(&|r| (r[0] - 1e6 - mx).powi(2));
+        let vy = mean(&|r| (r[1] - 1e6 - my).powi(2));
+        let cov = mean(&|r| (r[0] - 1e6 - mx) * (r[1] - 1e6 - my));
+        let asked = [
+            ("mean(x)", 1e6 + mx),
+            ("mean(2 * x - y / 4 + 1)", 1.75e6 + 1.0 + 2.0 * mx - 0.25 * my),
+            ("var(x)", vx),
+            ("std(y)", vy.sqrt()),
+            ("cov(x, y)", cov),
+            ("corr(x, y)", cov / (vx * vy).sqrt()),
+            ("var(x - y)", vx + vy - 2.0 * cov),
+            ("mean((x - 1000000) * (y - 1000000))", cov + mx * my),
+            ("mean(x^2) - mean(x)^2", vx),
+            ("sum(x) / count()", 1e6 + mx),
+            ("count()", 3000.0),
+        ];
+        let texts = asked.map(|(text, _)| text);
+        let found = numbers(&operator, &moments, &texts, &QueryParams::default());
+        for ((text, truth), found) in asked.iter().zip(found) {
+            // Squares of numbers near a million leave a millionth of their sixteen digits.
+            let tolerance = if text.contains("^2") { 1e-3 } else { 1e-9 * truth.abs().max(1.0) };
+            assert!((found.value - truth).abs() < tolerance, "{text}: {} {truth}", found.value);
+            assert!(found.exact && found.noise == 0.0, "{text}");
+            let inside = (found.low..=found.high).contains(truth) || text.contains("^2");
+            assert!(
+                inside && found.high - found.low < 2.0 * tolerance.max(1e-6),
+                "{text}: {found:?} {truth}"
+            );
+        }
+        let error = numbers(&operator, &moments, &["mean(x)"], &QueryParams::default())[0].sampling;
+        assert!((error / (vx / 3000.0).sqrt() - 1.0).abs() < 1e-3, "{error}");
+        let error = numbers(&operator, &moments, &["std(y)"], &QueryParams::default())[0].sampling;
+        assert!((error / (vy / 6000.0).sqrt() - 1.0).abs() < 1e-3, "normal rows: {error}");
+    }
+}
+
+#[test]
+fn what_moments_do_not_say_is_estimated_beside_them() {
+    let (_, operator, moments) = keeping(crate::MomentSet::Diagonal, false);
+    let texts = ["mean(x)", "share(x > 1000001)", "var(y)", "corr(x, y)", "mean(x^3)"];
+    let found = numbers(&operator, &moments, &texts, &QueryParams::default());
+    assert_eq!(found.iter().map(|e| e.exact).collect::<Vec<bool>>(), [true, false, true, false, false]);
+    let (_, operator, moments) = keeping(crate::MomentSet::Diagonal, true);
+    let found = numbers(&operator, &moments, &["mean(x)", "var(x)"], &QueryParams::default());
+    assert_eq!((found[0].exact, found[1].exact), (true, false), "whitened variances are those of mixtures");
 }

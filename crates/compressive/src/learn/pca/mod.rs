@@ -1,10 +1,12 @@
-//! Principal components of the rows behind a quadratic sketch.
+//! Principal components of the rows behind a sketch: the eigenvectors of its exact moments, where it keeps
+//! those of all pairs of columns, else what a quadratic sketch tells.
 //!
 //! The columns' common spread s brings eigenvalues back to the user's units, $\lambda s^2$, and leaves the
 //! eigenvectors as they are. Columns with spreads of their own have components in coordinates
 //! $(x - \mu) / s$, and the model says so.
 
 pub(crate) mod decode;
+mod exact;
 
 use crate::error::{Error, Result};
 use crate::learn::atoms::{model, origin};
@@ -21,8 +23,8 @@ use crate::sketch::operator::SketchOperator;
 pub struct PcaParams {
     /// Number of components, at least 1.
     pub k: usize,
-    /// [`Decoder::Auto`], which is [`Decoder::Factorised`], or another that [finds
-    /// components](Decoder::is_for_components).
+    /// [`Decoder::Auto`], which is [`Decoder::Eigen`] where the sketch has exact moments and
+    /// [`Decoder::Factorised`] elsewhere, or another that [finds components](Decoder::is_for_components).
     pub decoder: Decoder,
     /// Recorded in the model; nothing is random.
     pub seed: u64,
@@ -51,43 +53,53 @@ impl PcaParams {
 /// Learns principal components.
 pub fn pca(operator: &SketchOperator, moments: &Moments, params: &PcaParams) -> Result<Learned> {
     let (k, asked) = (params.k, params.decoder);
-    let decoder = if asked == Decoder::Auto { Decoder::Factorised } else { asked };
-    let Finds::Components(decode) = decoder.finds() else {
-        return Err(Error::Task {
-            field: "decoder",
-            problem: format!(
-                "`{asked}` searches for mixtures; principal components are found by factorised, psd and nuclear"
-            ),
-        });
+    let pairs = exact::pairs(operator, moments)?;
+    let decoder = match (asked, &pairs) {
+        (Decoder::Auto, Some(_)) => Decoder::Eigen,
+        (Decoder::Auto, None) => Decoder::Factorised,
+        _ => asked,
     };
-    let data = Measurements::new(operator, moments, k)?;
-    let found = decode(&data, k);
+    let (mean, found) = match (decoder.finds(), pairs) {
+        (Finds::Eigenvectors, Some(pairs)) => pairs.decode(k, moments.rows)?,
+        (Finds::Eigenvectors, None) => return Err(exact::not_kept()),
+        (Finds::Components(decode), _) => {
+            let data = Measurements::new(operator, moments, k)?;
+            (Working::new(&operator.spec().transform)?.location(data.mean()), decode(&data, k))
+        }
+        (Finds::Anything | Finds::Atoms(_), _) => {
+            return Err(Error::Task {
+                field: "decoder",
+                problem: format!(
+                    "`{asked}` searches for mixtures; principal components are found by eigen, factorised, psd and nuclear"
+                ),
+            });
+        }
+    };
     // The sampling error of a variance is sqrt(2 / n) of it for Gaussian rows.
     let misfit = Misfit::unjudged(found.residual.powi(2) / (2.0 / moments.rows));
     let candidate = Candidate { k, cost: found.info.cost, misfit, chi_square: None, degrees: None };
     let origin = origin(operator, moments.rows, (decoder, params.seed), "none", (misfit, &found.info));
-    let model = model(operator, content(operator, &data, found)?, k, origin);
+    let model = model(operator, content(operator, mean, found), k, origin);
     model.validate()?;
     Ok(Learned { model, candidates: vec![candidate] })
 }
 
 /// The components in the user's units, or in those of the columns' own spreads.
-fn content(operator: &SketchOperator, data: &Measurements, found: Spectrum) -> Result<Content> {
-    let transform = &operator.spec().transform;
-    let spread = &transform.spread;
+fn content(operator: &SketchOperator, mean: Vec<f64>, found: Spectrum) -> Content {
+    let spread = &operator.spec().transform.spread;
     let common = spread.iter().all(|s| *s == spread[0]);
     let unit = if common { spread[0] * spread[0] } else { 1.0 };
     let (k, d) = (found.values.len(), operator.dim());
     let explained: f64 = found.values.iter().sum();
     let rest = if d > k { ((found.total - explained) / (d - k) as f64).max(0.0) } else { 0.0 };
-    Ok(Content::Pca {
-        mean: Working::new(transform)?.location(data.mean()),
+    Content::Pca {
+        mean,
         components: found.vectors.into_iter().map(upright).collect(),
         explained_variance: found.values.iter().map(|v| v * unit).collect(),
         noise_variance: rest * unit,
         total_variance: found.total.max(explained) * unit,
         scale: (!common).then(|| spread.clone()),
-    })
+    }
 }
 
 /// The sign with which the entry of largest modulus, the first of equals, is positive.

@@ -84,7 +84,7 @@ fn what_cannot_be_learned_is_refused_with_the_remedy() {
     let between = LearnParams { k: Components::Between(1, 3), ..params(1) };
     assert!(refused(&between).contains("ask for 3"));
     let wrong = LearnParams { decoder: Decoder::ClOmpr, ..params(1) };
-    assert!(refused(&wrong).contains("factorised, psd and nuclear"));
+    assert!(refused(&wrong).contains("eigen, factorised, psd and nuclear"));
     let kmeans = LearnParams { task: Task::Kmeans, ..params(2) };
     let message = crate::learn::learn(&operator, &moments, &kmeans).unwrap_err().to_string();
     assert!(message.contains("task kmeans"), "{message}");
@@ -101,4 +101,70 @@ fn what_cannot_be_learned_is_refused_with_the_remedy() {
     assert!(learn(&operator, &equal, &params(1)).unwrap_err().to_string().contains("no variance"));
     let gmm = LearnParams { decoder: Decoder::Psd, task: Task::Gmm, ..params(2) };
     assert!(crate::learn::learn(&operator, &moments, &gmm).is_err());
+}
+
+#[test]
+fn exact_moments_give_the_components_of_the_rows() {
+    let rows = rows(4000);
+    let columns = names(&["a", "b", "c"]);
+    for scaling in [Scaling::Auto, Scaling::Columns] {
+        let request = Request::new(Task::Pca, 2).scaling(scaling);
+        let look = Look::Sample { rows: &rows, columns: &columns };
+        let spec = design(look, &request).unwrap().spec;
+        assert_eq!(
+            (spec.map.name(), spec.moments),
+            (crate::FeatureName::Fourier, Some(crate::MomentSet::Full))
+        );
+        let operator = spec.build().unwrap();
+        let moments = sketch_of(&operator, &rows).moments().unwrap();
+        let learned = learn(&operator, &moments, &params(2)).unwrap();
+        let Content::Pca { mean, explained_variance, total_variance, .. } = &learned.model.content else {
+            panic!("principal components")
+        };
+        let exact: Vec<f64> = (0..3).map(|c| rows.iter().skip(c).step_by(3).sum::<f64>() / 4000.0).collect();
+        assert!(mean.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-8), "{mean:?} {exact:?}");
+        assert_eq!(learned.model.origin.as_ref().unwrap().decoder, "eigen");
+        // What the components leave is what the smallest eigenvalue is, to rounding: no other plane leaves less.
+        let (all, left) = learned.model.projector().unwrap().errors(RowsRef::F64(&rows)).unwrap();
+        let explained: f64 = explained_variance.iter().sum();
+        assert!((all / 4000.0 / total_variance - 1.0).abs() < 1e-8, "{all} {total_variance}");
+        assert!((left / 4000.0 / (total_variance - explained) - 1.0).abs() < 1e-6, "{left} {explained}");
+    }
+}
+
+#[test]
+fn without_pairs_of_columns_components_come_from_directions() {
+    let rows = rows(100);
+    let columns = names(&["a", "b", "c"]);
+    let spec = |request: &Request| design(Look::Sample { rows: &rows, columns: &columns }, request);
+    let request = Request::new(Task::Pca, 2);
+    let plain = spec(&request.clone().moments(false)).unwrap().spec;
+    assert_eq!((plain.map.name(), plain.moments), (crate::FeatureName::Quadratic, None));
+    let message =
+        spec(&request.clone().moments(false).feature(crate::Wave::Fourier)).unwrap_err().to_string();
+    assert!(message.contains("all pairs of columns") && message.contains("quadratic"), "{message}");
+    let operator = plain.build().unwrap();
+    let moments = sketch_of(&operator, &rows).moments().unwrap();
+    let asked = LearnParams { decoder: Decoder::Eigen, ..params(2) };
+    assert!(learn(&operator, &moments, &asked).unwrap_err().to_string().contains("`eigen` needs"));
+}
+
+#[test]
+fn whitened_sketches_have_components_where_they_keep_moments() {
+    let rows = rows(4000);
+    let columns = names(&["a", "b", "c"]);
+    let model = |whiten| {
+        let request = Request::new(Task::Kmeans, 2).whiten(whiten).scaling(Scaling::Common);
+        let spec = design(Look::Sample { rows: &rows, columns: &columns }, &request).unwrap().spec;
+        let operator = spec.build().unwrap();
+        let moments = sketch_of(&operator, &rows).moments().unwrap();
+        learn(&operator, &moments, &params(2)).unwrap().model
+    };
+    let [plain, white] = [false, true].map(|whiten| match model(whiten).content {
+        Content::Pca { components, explained_variance, .. } => (components, explained_variance),
+        _ => panic!("components"),
+    });
+    let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6 * a.abs().max(1.0));
+    assert!(close(&plain.1, &white.1), "{plain:?} {white:?}");
+    assert!(plain.0.iter().zip(&white.0).all(|(a, b)| close(a, b)), "{plain:?} {white:?}");
 }

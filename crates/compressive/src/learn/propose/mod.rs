@@ -60,6 +60,8 @@ pub(crate) enum Finds {
     Atoms(Published),
     /// So many principal components.
     Components(fn(&Measurements, usize) -> Spectrum),
+    /// The eigenvectors of exact moments.
+    Eigenvectors,
 }
 
 /// The list of decoders: variant, name, what it finds.
@@ -98,6 +100,8 @@ decoders! {
     Amp "amp" => Finds::Atoms(amp::AMP),
     /// Genetic search, \[Sch21\] section 6.3.
     Genetic "genetic" => Finds::Atoms(genetic::GENETIC),
+    /// Principal components of exact moments.
+    Eigen "eigen" => Finds::Eigenvectors,
     /// Principal components by factorisation.
     Factorised "factorised" => Finds::Components(|data, k| decode::factorised(data, &decode::FactorisedParams::new(k))),
     /// Principal components by positive semidefinite least squares.
@@ -109,6 +113,11 @@ decoders! {
 impl Decoder {
     /// Whether it finds principal components, not mixtures; `auto` does both.
     pub fn is_for_components(self) -> bool {
+        matches!(self.finds(), Finds::Components(_) | Finds::Eigenvectors)
+    }
+
+    /// Whether it finds them in sums of random directions, so that it needs the feature `quadratic`.
+    pub fn reads_directions(self) -> bool {
         matches!(self.finds(), Finds::Components(_))
     }
 

@@ -181,3 +181,21 @@ fn a_noisy_number_of_rows_below_one_counts_as_one() {
         .collect();
     assert!(rows.iter().any(|r| *r < 0) && rows.iter().any(|r| *r > 0), "{rows:?}");
 }
+
+#[test]
+fn exact_moments_are_never_released() {
+    let plain = operator(20, Wave::OneBit, None);
+    let keeping = SketchSpec { moments: Some(crate::MomentSet::Full), ..plain.spec().clone() };
+    let sketch = waves(&keeping.clone().build().unwrap(), 50);
+    let private = privatize(&sketch, &public(), &mut SeededEntropy::new(0)).unwrap();
+    assert_eq!(private.fingerprint(), plain.fingerprint());
+    assert_eq!(private.moments().exact, None);
+    assert_eq!(PrivateSketch::from_bytes(&private.to_bytes()).unwrap(), private);
+    let forged = PrivateSketch { spec: keeping.clone().into(), ..private };
+    assert!(crate::privacy::AnySketch::from_bytes(&forged.to_bytes()).is_err());
+    let local = crate::privacy::LocalResponse::new(&keeping, 1.0).unwrap_err().to_string();
+    assert!(local.contains("moments"), "{local}");
+    let operator = keeping.build().unwrap();
+    let bits = crate::features::add_packed(&operator, &[0; 5], &mut Sketch::empty(&operator)).unwrap_err();
+    assert!(bits.to_string().contains("make the recipe without them"), "{bits}");
+}

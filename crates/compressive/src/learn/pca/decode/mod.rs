@@ -97,13 +97,7 @@ impl Measurements {
         }
         let unit = values.iter().sum::<f64>() / m as f64;
         if !(unit > 0.0 && unit.is_finite()) {
-            return Err(Error::Task {
-                field: "task",
-                problem: format!(
-                    "the {} rows of the sketch have no variance (all equal, or drowned in noise), so there are no components",
-                    moments.rows
-                ),
-            });
+            return Err(no_variance(moments.rows));
         }
         values.iter_mut().for_each(|value| *value /= unit);
         let noise = squares.iter().map(|square| moments.noise_std * inverse(*square) / unit).collect();
@@ -174,16 +168,47 @@ pub(crate) fn parameters(k: usize, dim: usize) -> usize {
     k * dim - k * k.saturating_sub(1) / 2 + usize::from(k < dim)
 }
 
+/// Rows without components.
+pub(super) fn no_variance(rows: f64) -> Error {
+    let problem = format!(
+        "the {rows} rows of the sketch have no variance (all equal, or drowned in noise), so there are no components"
+    );
+    Error::Task { field: "task", problem }
+}
+
+/// Refuses more components than columns, or fewer than two rows.
+pub(super) fn check_rank(k: usize, dim: usize, rows: f64) -> Result<()> {
+    if k == 0 || k > dim {
+        let problem = format!("{k} principal components of {dim} columns; ask for 1 to {dim}");
+        return Err(Error::Task { field: "k", problem });
+    }
+    if rows < 2.0 {
+        return Err(Error::TooFewRows {
+            what: "principal components",
+            rows: rows.max(0.0) as u64,
+            needed: 2,
+        });
+    }
+    Ok(())
+}
+
 fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
-    let fail = |field, problem: String| Err(Error::Task { field, problem });
     let advise = |field, problem: String, remedy| Err(Error::Task { field, problem }.advise(remedy));
     let (spec, dim) = (operator.spec(), operator.dim());
     if !matches!(spec.map, Map::Moments(_)) {
         let name = spec.map.name();
+        if moments.exact.is_some() {
+            let problem = format!(
+                "this decoder reads sums of directions, and the sketch has exact moments beside `{name}`"
+            );
+            let error = advise("decoder", problem, Remedy::FitAgain(vec![Remedy::Drop(Parameter::Decoder)]));
+            return error.map_err(|e| e.advise(Remedy::sketch_with(Parameter::Feature, "quadratic")));
+        }
         return advise(
             "task",
             format!(
-                "principal components need a sketch of the feature `quadratic`, and this one has `{name}`"
+                "principal components need exact moments of all pairs of columns, or the feature `quadratic`, and \
+                 this sketch has `{name}` alone"
             ),
             Remedy::sketch_with(Parameter::Task, "pca"),
         );
@@ -192,13 +217,8 @@ fn check(operator: &SketchOperator, moments: &Moments, k: usize) -> Result<()> {
         let problem = "whitened columns have no principal components".into();
         return advise("task", problem, Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Whiten)]));
     }
-    if k == 0 || k > dim {
-        return fail("k", format!("{k} principal components of {dim} columns; ask for 1 to {dim}"));
-    }
-    if moments.rows < 2.0 || moments.mean.len() != spec.sketch_len() {
-        let rows = moments.rows.max(0.0) as u64;
-        return Err(Error::TooFewRows { what: "principal components", rows, needed: 2 });
-    }
+    let rows = if moments.mean.len() == spec.sketch_len() { moments.rows } else { 0.0 };
+    check_rank(k, dim, rows)?;
     let needed = parameters(k, dim).max(dim);
     if spec.size < needed {
         return advise(
