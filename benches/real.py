@@ -56,14 +56,18 @@ def with_packages():
     if pathlib.Path(sys.prefix) == ENVIRONMENT:
         sys.exit(f"{ENVIRONMENT} lacks one of {', '.join(PACKAGES)}; remove the folder and try again")
     if not python.exists():
-        print(f"making {ENVIRONMENT} with {', '.join(PACKAGES.values())} and the package of this source", flush=True)
+        print(f"making {ENVIRONMENT} with {', '.join(PACKAGES.values())}", flush=True)
         venv.create(ENVIRONMENT, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES.values()], check=True)
-        if subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", ROOT / "crates" / "compressive-py"], check=False
-        ).returncode:
-            print("the Python package could not be built: its part will be left out", flush=True)
     os.execv(python, [str(python), *sys.argv])
+
+
+def with_python_package():
+    """The package of this source, which takes minutes to build: only into the environment that was made here."""
+    if pathlib.Path(sys.prefix) == ENVIRONMENT and not importlib.util.find_spec("compressive"):
+        print("building the Python package of this source", flush=True)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", ROOT / "crates" / "compressive-py"]
+        subprocess.run(command, check=False)
 
 
 def arguments():
@@ -76,7 +80,7 @@ def arguments():
         "--program", type=pathlib.Path, default=TARGET / "release" / "compressive", help="built where missing"
     )
     parser.add_argument("--data", type=pathlib.Path, default=TARGET / "real", help="where tables and results are kept")
-    parser.add_argument("--limit", type=float, default=LIMIT, help=f"seconds a command may take [default: {LIMIT}]")
+    parser.add_argument("--limit", type=float, default=LIMIT, help=f"CPU seconds a command may take [default: {LIMIT}]")
     parser.add_argument("--write", action="store_true", help="write the page of a part, too")
     args = parser.parse_args()
     args.seeds = args.seeds or (SEEDS_QUICK if args.quick else SEEDS)
@@ -152,6 +156,8 @@ def main():
         sys.exit(f"no such table: {', '.join(sorted(unknown))}; there are {', '.join(tables.SOURCES)}")
     if not args.program.exists():
         subprocess.run(["cargo", "build", "--release", "-p", "compressive-cli"], cwd=ROOT, check=True)
+    if "kmeans" in args.only and not args.quick:
+        with_python_package()
     bench = Bench(args, tables.prepare_all(names, args.data, lambda text: print(text, flush=True)))
     sections = [importlib.import_module(f"real.{SECTIONS[name]}").run(bench) for name in SECTIONS if name in args.only]
     judged = bars.judge_all([point for section in sections for point in section.points], args.only)

@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "benches"))
 
 from real import bars, metrics, page, queries, synthetic, variants
 from real.bars import BARS, Point, judge
-from real.program import Failed, Memory, Program, measured, promised_excess
+from real.program import Failed, Memory, Program, Stopped, measured, promised_excess
 
 
 def script():
@@ -112,13 +112,16 @@ def test_a_record_is_made_once(tmp_path):
     for _ in range(2):
         assert Memory(tmp_path).get(["a", 1], lambda: made.append(1) or {"x": 2}) == {"x": 2}
     assert made == [1]
+    assert Memory(tmp_path).get(["a", 1], lambda: {"x": 3}, good=lambda record: record["x"] > 2) == {"x": 3}
 
 
 def test_a_child_is_measured_stopped_and_its_first_words_are_told():
     busy = measured([sys.executable, "-c", "sum(range(10**7)); print('done')"], 60)
     assert busy.text == "done\n" and 0.01 < busy.cpu < busy.wall * 8
-    with pytest.raises(Failed, match="stopped after 0.2 s"):
-        measured(["sleep", "10"], 0.2)
+    with pytest.raises(Stopped, match="stopped after 1 CPU s"):
+        measured([sys.executable, "-c", "while True: pass"], 1)
+    with pytest.raises(Stopped):
+        measured(["sleep", "10"], 0.02)
     with pytest.raises(Failed, match="^a reason$"):
         measured([sys.executable, "-c", "import sys; print('a reason\\nmore', file=sys.stderr); sys.exit(1)"], 60)
 

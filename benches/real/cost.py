@@ -33,6 +33,6 @@ def run(bench):
         points += [Point("time", f"{table.name} {what}", pair[0], limit) for what, pair in found.items()]
     text = (
         "CPU seconds, user and system of all threads, of the process `fit`; median over the seeds, the most in brackets. "
-        f"Mixtures have k = {mixtures.K}. `none`: not finished within the limit of {bench.program.limit:g} s."
+        f"Mixtures have k = {mixtures.K}. `none`: not finished within the limit of {bench.program.limit:g} CPU seconds."
     )
     return Section("Time of a fit", text, [grid], points)

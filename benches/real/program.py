@@ -3,8 +3,10 @@
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import tempfile
@@ -14,8 +16,12 @@ import time
 import numpy as np
 
 
+# A command that waits for so many times its CPU seconds hangs.
+HANGING = 10
+
+
 class Failed(RuntimeError):
-    """The program said no, or took longer than it may."""
+    """The program said no."""
 
 
 @dataclasses.dataclass
@@ -27,20 +33,30 @@ class Ran:
     wall: float
 
 
+class Stopped(Failed):
+    """The program took longer than it may."""
+
+
 def measured(command, limit):
-    """Runs a command and asks the system what it used; ends it after `limit` seconds."""
+    """Runs a command and asks the system what it used; ends it after `limit` CPU seconds, which a busy machine does not change, or when it hangs."""
+    most = math.ceil(limit)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
-        child = subprocess.Popen([str(part) for part in command], stdout=out, stderr=errors)
+        child = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=out,
+            stderr=errors,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most)),
+        )
         # Not `child.kill`, which might reap the child before its usage is read.
-        stopper = threading.Timer(limit, os.kill, (child.pid, signal.SIGKILL))
+        stopper = threading.Timer(HANGING * limit, os.kill, (child.pid, signal.SIGKILL))
         stopper.start()
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - began
         stopper.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode < 0 and wall >= limit:
-            raise Failed(f"stopped after {limit:g} s")
+        if child.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+            raise Stopped(f"stopped after {limit:g} CPU s")
         out.seek(0)
         errors.seek(0)
         if child.returncode != 0:
@@ -55,12 +71,12 @@ class Memory:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def get(self, key, make):
-        """The record of this key, made by `make` where there is none."""
+    def get(self, key, make, good=lambda record: True):
+        """The record of this key, made by `make` where there is none that is good."""
         text = json.dumps(key)
         path = self.folder / (hashlib.sha256(text.encode()).hexdigest()[:24] + ".json")
-        if path.exists():
-            return json.loads(path.read_text())["record"]
+        if path.exists() and good(record := json.loads(path.read_text())["record"]):
+            return record
         record = make()
         path.with_suffix(".part").write_text(json.dumps({"key": key, "record": record}))
         path.with_suffix(".part").replace(path)
@@ -85,10 +101,13 @@ class Program:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     return steps(pathlib.Path(folder))
+                except Stopped as problem:
+                    return {"reason": str(problem), "limit": self.limit}
                 except Failed as problem:
                     return {"reason": str(problem)}
 
-        return self.memory.get(key, make)
+        # What was stopped earlier than it would be now is tried again.
+        return self.memory.get(key, make, lambda record: record.get("limit", self.limit) >= self.limit)
 
     def from_sketch(self, key, rows, k, seed, task="kmeans", sketch=(), fit=()):
         """Sketches the rows (an array or a file), then learns from the sketch alone: model, CPU seconds, bytes and size of the sketch."""
