@@ -44,6 +44,7 @@ SECTIONS = {
     "time": "cost",
     "tails": "tails",
     "variants": "variants",
+    "outline": "outlines",
 }
 SEEDS, SEEDS_QUICK, LIMIT = 5, 2, 120
 
