@@ -1,4 +1,4 @@
-"""Makes the data files of `compressive-lab run real` and `classify-images`: two image sets, as principal components in f64 npy and as pixels in u8 npy.
+"""Makes the data files of `compressive-lab run images` and `classify-images`: two image sets, as principal components in f64 npy and as pixels in u8 npy.
 
     python benches/real_data.py FOLDER [--fashion-mnist PACKAGE.deb]
 

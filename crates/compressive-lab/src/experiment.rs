@@ -36,6 +36,7 @@ mod families;
 mod fits;
 mod fleet;
 mod generator;
+mod images;
 mod kernel_errors;
 mod kernel_estimates;
 mod kernel_worst;
@@ -62,7 +63,6 @@ mod private_mixture;
 mod private_size;
 mod queries;
 mod questions;
-mod real;
 mod report;
 mod sounds;
 mod speakers;
@@ -146,7 +146,7 @@ pub fn all() -> &'static [Experiment] {
         kmeans_time::EXPERIMENT,
         decoder_failures::EXPERIMENT,
         one_bit::EXPERIMENT,
-        real::EXPERIMENT,
+        images::EXPERIMENT,
         mixture_table::EXPERIMENT,
         mixture_bandwidths::EXPERIMENT,
         mixture_size::EXPERIMENT,

@@ -7,7 +7,7 @@ use compressive::learn::Decoder;
 use compressive::{Feature, Wave};
 
 use crate::error::Result;
-use crate::experiment::{fits, real};
+use crate::experiment::{fits, images};
 use compressive_data::Rows;
 use compressive_data::metric::log_likelihood;
 use compressive_data::{EmParams, KMeansParams, Rng, em, generate, kmeans, sse};
@@ -45,9 +45,9 @@ impl Problem {
         Problem::new(task, truth.sample(n_rows, &mut rng)?.values, SYNTHETIC.0, 1)
     }
 
-    /// A table of the experiment `real`.
+    /// A table of the experiment `images`.
     pub fn file(task: Task, name: &str, folder: Option<&std::path::Path>, threads: usize) -> Result<Problem> {
-        let (values, dim) = real::read(&real::find(name, folder)?)?;
+        let (values, dim) = images::read(&images::find(name, folder)?)?;
         Problem::new(task, values, dim, threads)
     }
 

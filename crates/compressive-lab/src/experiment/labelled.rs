@@ -5,7 +5,7 @@ use compressive::model::Content;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 
 use crate::error::Result;
-use crate::experiment::{Options, real};
+use crate::experiment::{Options, images};
 use compressive_data::Rng;
 
 /// Rows without their class, and the classes.
@@ -18,7 +18,7 @@ pub(super) struct Labelled {
 impl Labelled {
     /// A data file whose first column is the class, 0 to K - 1.
     pub fn read(file: &str, options: &Options) -> Result<Labelled> {
-        let (values, width) = real::read(&real::find(file, options.data.as_deref())?)?;
+        let (values, width) = images::read(&images::find(file, options.data.as_deref())?)?;
         let classes = values.iter().step_by(width).map(|class| *class as usize).collect();
         let rows = values.chunks_exact(width).flat_map(|row| row[1..].iter().copied()).collect();
         Ok(Labelled { rows, dim: width - 1, classes })

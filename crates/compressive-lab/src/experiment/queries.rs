@@ -11,7 +11,7 @@ use crate::experiment::draws::{self, median};
 use crate::experiment::fits::{self, Sketched};
 use crate::experiment::questions::{KINDS, Question};
 use crate::experiment::report::{Cell, Report, Table, Verdict};
-use crate::experiment::{Experiment, Options, Progress, real};
+use crate::experiment::{Experiment, Options, Progress, images};
 use compressive_data::Rows;
 use compressive_data::{Rng, generate};
 
@@ -183,6 +183,6 @@ fn rows_of(data: Data, n_rows: usize, options: &Options, rng: &mut Rng) -> Resul
             vec![a, 0.8 * a + 0.6 * b, c - 0.5 * b]
         }),
         Data::Ring => (generate::ring(n_rows, 3.0, 0.3, rng).values, 2),
-        Data::Digits => real::digits(options.data.as_deref())?,
+        Data::Digits => images::digits(options.data.as_deref())?,
     })
 }

@@ -117,7 +117,7 @@ fn one_bit_and_sawtooth_sketches_find_the_clusters() {
 
 #[test]
 fn digits_come_near_lloyd_at_ten_kd() {
-    let report = quick("real");
+    let report = quick("images");
     let rows = &report.tables[0].rows;
     assert_eq!(rows.len(), 3);
     assert!(number(&rows[2], 3, "median") < 1.1, "{rows:?}");

@@ -14,10 +14,10 @@ use crate::experiment::{Experiment, Options, Progress, fits};
 use compressive_data::Rows;
 use compressive_data::{KMeansParams, kmeans, sse};
 
-/// k-means of real data.
+/// k-means of images after PCA.
 pub(super) const EXPERIMENT: Experiment = Experiment {
-    name: "real",
-    title: "Compressive k-means on real data",
+    name: "images",
+    title: "Compressive k-means on images",
     reference: "data of scikit-learn (digits, 1797 images) and of Fashion-MNIST (70,000 images); [KTTG17] section 4 has MNIST",
     work: run,
 };

@@ -1,0 +1,1 @@
+"""The parts of benches/real.py: tables, what is measured on them, the peers beside, the bars and the page."""

@@ -1,0 +1,90 @@
+"""A recipe used on other rows than those it was made for: flights by month and by carrier."""
+
+import json
+
+import numpy as np
+
+from real.bars import Point
+from real.metrics import middle_and_worst, sse
+from real.page import Grid, Section, number, with_worst
+
+K = 10
+# Bar, what it is called, whose recipe, whose rows: values of a grouping column, or all rows.
+PAIRS = [
+    ("slice-month", "January's recipe, July's rows", ("month", "1"), ("month", "7")),
+    ("slice-carrier", "UA's recipe, EV's rows", ("carrier", "UA"), ("carrier", "EV")),
+    ("slice-small", "all carriers' recipe, HA's rows", None, ("carrier", "HA")),
+]
+
+
+def chosen(table, rows, group):
+    return rows if group is None else rows[table.groups(group[0]) == group[1]]
+
+
+def fits(bench, key, recipe, rows, seed):
+    """Models of the rows by another's recipe, of the rows by their own, and of the others' rows."""
+
+    def steps(folder):
+        np.save(folder / "recipe.npy", recipe)
+        np.save(folder / "rows.npy", rows)
+        run, options, centers = bench.program.run, ["-k", K, "--seed", seed], {}
+        run("sketch", folder / "recipe.npy", *options, "-o", folder / "other.sketch")
+        run("sketch", folder / "rows.npy", "--spec", folder / "other.sketch", "-o", folder / "slice.sketch")
+        run("sketch", folder / "rows.npy", *options, "-o", folder / "own.sketch")
+        for name in ("slice", "own", "other"):
+            text = run("fit", folder / f"{name}.sketch", *options, "--json").text
+            centers[name] = json.loads(text)["centers"]
+        return centers
+
+    return bench.program.kept(["slice", key, K, seed], steps)
+
+
+def months_merged(bench, table, rows):
+    """Whether January's recipe gives the same file for the year in one pass and for its months, sketched apart and merged."""
+
+    def steps(folder):
+        import pandas
+
+        names = [f"x{i}" for i in range(rows.shape[1])]
+        frame = pandas.DataFrame(rows, columns=names).assign(month=table.groups("month"))
+        frame.to_csv(folder / "year.csv", index=False)
+        np.save(folder / "january.npy", chosen(table, rows, ("month", "1")))
+        run, spec = bench.program.run, ["--spec", folder / "january.sketch"]
+        run("sketch", folder / "january.npy", "-k", K, "-o", folder / "january.sketch")
+        run("sketch", folder / "year.csv", *spec, "-o", folder / "year.sketch")
+        run("sketch", folder / "year.csv", *spec, "--by", "month", "-o", folder / "months")
+        months = sorted((folder / "months").glob("*.sketch"))
+        run("merge", *months, "-o", folder / "merged.sketch")
+        same = (folder / "merged.sketch").read_bytes() == (folder / "year.sketch").read_bytes()
+        return {"months": len(months), "same": same}
+
+    return bench.program.kept(["months merged", K], steps)
+
+
+def run(bench):
+    table = bench.table("flights")
+    if table is None:
+        return Section("Slices", "Needs the table flights, which is not among those that are run.", [], [])
+    rows, points = table.rows(), []
+    grid = Grid("", ["slice", "rows", "RSSE", "by the rows' own recipe", "the others' centres"], [])
+    for bar, name, whose, what in PAIRS:
+        own, found = chosen(table, rows, what), {"slice": [], "own": [], "other": []}
+        best = bench.peers.best(f"flights {what}", own, K)
+        for seed in bench.seeds:
+            record = fits(bench, name, chosen(table, rows, whose), own, seed)
+            for kind, values in found.items():
+                values.append(sse(own, record[kind]) / best if kind in record else float("nan"))
+            bench.log(f"slices {name} seed {seed}: " + ", ".join(f"{a} {b[-1]:.4f}" for a, b in found.items()), record)
+        cells = {kind: middle_and_worst(values) for kind, values in found.items()}
+        grid.rows.append(
+            [name, len(own), *(with_worst(cells[kind]) for kind in ("slice", "own")), number(cells["other"][0])]
+        )
+        points.append(Point(bar, name, cells["slice"][0]))
+    merged = months_merged(bench, table, rows)
+    points.append(Point("slice-merge", "months", float(merged.get("same", False))))
+    text = (
+        f"k-means with k = {K} of the rows of a slice of flights, from a sketch whose recipe was made for other rows; RSSE over the slice's rows. "
+        f"{merged.get('months', 0)} months sketched by January's recipe and merged {'are' if merged.get('same') else 'are not'} the year's sketch, byte for byte"
+        f"{' (' + merged['reason'] + ')' if 'reason' in merged else ''}."
+    )
+    return Section("Slices", text, [grid], points)
