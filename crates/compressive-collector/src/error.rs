@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A bucket's name that is none.
     #[error(
-        "`{text}` is no bucket of a stream by {every}; write 2026-11-16T17 for an hour, 2026-11-16 for a day (UTC)"
+        "`{text}` is not a bucket of a stream by {every}; write 2026-11-16T17 for an hour, 2026-11-16 for a day (UTC)"
     )]
     Bucket {
         /// What was written.
@@ -26,7 +26,9 @@ pub enum Error {
     #[error("there is no stream `{0}`; make it with PUT /v1/streams/{0} and a spec")]
     NoStream(String),
     /// A stream that is there with another spec.
-    #[error("the stream `{name}` has another spec: {differences}; choose another name, or delete the stream")]
+    #[error(
+        "the stream `{name}` has a different spec: {differences}; choose another name, or delete the stream"
+    )]
     OtherSpec {
         /// The stream.
         name: String,

@@ -35,7 +35,7 @@ pub fn describe(release: &Release) -> String {
             Mechanism::DiscreteLaplace { .. } => "discrete Laplace".into(),
             Mechanism::DiscreteGaussian { .. } => "discrete Gaussian".into(),
             Mechanism::LocalResponse { entries, of, .. } => {
-                format!("randomised response, {entries} of {} signs told", thousands(of.into()))
+                format!("randomised response, {entries} of {} signs reported", thousands(of.into()))
             }
         },
         rows(release.mechanism.variance().sqrt()),
@@ -66,7 +66,7 @@ pub fn mean_noise(sketch: &PrivateSketch) -> String {
     )
 }
 
-/// Where a spec comes from, if it is told.
+/// Where a spec comes from, if that is known.
 pub fn source(spec: &SketchSpec) -> Option<String> {
     use compressive::Source;
     let text = match spec.source? {

@@ -135,7 +135,7 @@ pub fn check_components(task: Task, k: KArg, learn: &LearnArgs) -> Result<()> {
     }
     if !matches!(k, KArg::Exactly(_)) {
         bail!(
-            "-k: principal components need a number; take a generous one, their explained variances tell how many are worth keeping"
+            "-k: principal components need a number; choose a generous one: their explained variances show how many are worth keeping"
         );
     }
     if learn.restarts.is_some() {

@@ -46,7 +46,7 @@ pub fn fit(args: &FitArgs, path: &Path) -> Result<()> {
     bar.finish_and_clear();
     let model = model.with_context(|| path.display().to_string())?;
     if args.output.is_none() && !args.json {
-        note(args.quiet, "the network was not kept; give -o MODEL.json");
+        note(args.quiet, "the network was not saved; give -o MODEL.json");
     }
     let found = Found { learned: Learned { model, candidates: Vec::new() }, elapsed: start.elapsed() };
     found.finish(&operator, "", args.output.as_deref(), args.json)

@@ -211,14 +211,14 @@ fn describe(args: &PlanArgs, question: &Question, answer: &Answer) -> String {
         ));
     }
     text.push_str(
-        "size: frequencies; NSR: noise-to-signal ratio, sampling included; limit: up to which learning works; noise: standard deviation on an entry of the mean\n\n",
+        "size: frequencies; NSR: noise-to-signal ratio, sampling included; limit: the NSR up to which learning works; noise: standard deviation on an entry of the mean\n\n",
     );
     text.push_str(&format!("{}\n", verdict(answer)));
     if answer.forecasts[answer.chosen].verdict != Verdict::Hopeless {
         text.push_str(&format!("\nnext:\n  {}\n", commands(args, question, answer).join("\n  ")));
         text.push_str(&format!(
             "A tenth of epsilon finds the scale of the frequencies; if you know the width of the clusters, --private 0 --scale S is free.\n{}",
-            if question.size.is_some() { "" } else { "A larger --size than the recommended adds noise, a smaller one loses details.\n" },
+            if question.size.is_some() { "" } else { "A --size above the recommended one adds noise, one below it loses detail.\n" },
         ));
     }
     text

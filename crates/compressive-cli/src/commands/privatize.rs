@@ -27,7 +27,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
     let sketch = match read_any_sketch(&args.sketch)? {
         AnySketch::Plain(sketch) => sketch,
         AnySketch::Private(_) => bail!(
-            "{}: it is noised already; noising twice would waste budget and accuracy, use it as it is",
+            "{}: it has noise already; adding more would waste budget and accuracy, so use it as it is",
             args.sketch.display()
         ),
     };
@@ -94,7 +94,7 @@ fn warn(args: &PrivatizeArgs, private: &PrivateSketch) {
     let rows = private.moments().rows;
     if delta * rows >= 1.0 {
         eprintln!(
-            "warning: delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it is would keep such a promise; use a delta far below that",
+            "warning: delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it stands would keep such a promise; use a delta far below that",
             output::number(1.0 / rows),
         );
     }

@@ -8,7 +8,7 @@ use compressive::privacy::{
 };
 use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
 
-use crate::audit::epsilon_lower_bound;
+use crate::epsilon_bound::epsilon_lower_bound;
 use crate::error::Result;
 use crate::experiment::draws;
 use crate::experiment::report::{Cell, Report, Table, Verdict};
@@ -226,7 +226,7 @@ mod tests {
             let verdict = row.verdict.as_ref().expect("all rows are judged");
             assert_eq!(verdict.outcome, Outcome::Met, "{row:?}");
             let bound = row.cells[5].numbers["bound"];
-            // A bound far below the claim would be no audit either.
+            // A bound far below the claim would not be an audit either.
             assert!(bound > 0.5 && (bound > 1.0) == (row.cells[2].numbers["divisor"] > 1.0), "{row:?}");
         }
     }

@@ -161,7 +161,7 @@ fn controls(view: &View<'_>, projected: &Projected) -> String {
     let columns =
         view.axes.iter().filter(|axis| axis.vector.iter().filter(|v| **v != 0.0).count() == 1).count();
     let fewer = if columns < d {
-        format!("<span>the {columns} columns of {d} that tell most</span>")
+        format!("<span>the {columns} most telling of {d} columns</span>")
     } else {
         String::new()
     };

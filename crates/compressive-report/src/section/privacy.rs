@@ -14,7 +14,7 @@ pub fn section(view: &View<'_>) -> String {
             .to_owned(),
         AnySketch::Private(sketch) => {
             let releases = sketch.releases();
-            let told = releases.iter().enumerate().map(|(i, release)| {
+            let promises = releases.iter().enumerate().map(|(i, release)| {
                 let holder = if releases.len() > 1 {
                     format!("<h3>Holder {} of {}</h3>\n", i + 1, releases.len())
                 } else {
@@ -24,7 +24,7 @@ pub fn section(view: &View<'_>) -> String {
             });
             format!(
                 "{}<p>On the mean: standard deviation {}.</p>\n",
-                told.collect::<String>(),
+                promises.collect::<String>(),
                 escape(&promise::mean_noise(sketch))
             )
         }

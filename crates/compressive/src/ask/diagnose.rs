@@ -75,7 +75,7 @@ pub struct Diagnosis {
 const STUCK: f64 = 1.02;
 /// Locations this many cluster widths from the reference's: another answer.
 const FAR: f64 = 0.5;
-/// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
+/// Mean moduli outside this range show a wrong scale; a good one is 0.3 to 0.6.
 const MODULUS: (f64, f64) = (0.02, 0.95);
 
 /// Compares a model with a reference under a sketch; without a reference, with a fresh search of four
@@ -133,7 +133,7 @@ impl Diagnosis {
 fn refuse_undiagnosed(content: &Content) -> Result<()> {
     let (problem, remedies) = match content {
         Content::Generator(_) => (
-            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch",
+            "a generative network is not diagnosed; its own `origin.misfit` says how well it explains the sketch",
             vec![Remedy::Run("compare its rows with others", Command::Score)],
         ),
         Content::Classify(_) => (
@@ -149,7 +149,7 @@ fn refuse_undiagnosed(content: &Content) -> Result<()> {
             ],
         ),
         Content::Stable { .. } => (
-            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
+            "stable laws are not diagnosed; their own `origin.misfit` says how well they explain the sketch",
             vec![],
         ),
         Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => return Ok(()),

@@ -58,7 +58,7 @@ pub fn explain(operator: &SketchOperator, moments: &Moments, model: &Model) -> R
     if !matches!(model.content, Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. }) {
         return Err(Error::Task {
             field: "model",
-            problem: format!("a model of the task `{}` is not laid over a sketch", model.task()),
+            problem: format!("a model of the task `{}` cannot be laid over a sketch", model.task()),
         });
     }
     let target = Target::new(operator, moments)?;

@@ -67,7 +67,7 @@ named!(Task, "a task", {
     Kmedians => "kmedians": "k centres of least sum of distances, which outliers hardly move",
     Stable => "stable": "A mixture of k alpha-stable laws, for heavy tails",
     Pca => "pca": "k principal components",
-    Generate => "generate": "A generative network, which makes rows like those of the data; k is not asked",
+    Generate => "generate": "A generative network, which makes rows like those of the data; k is not needed",
     Classify => "classify": "A classifier, from one sketch for each class",
 });
 

@@ -274,7 +274,7 @@ fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
     }
 }
 
-/// Refuses a sketch whose rows cannot be told apart.
+/// Refuses a sketch of equal rows.
 fn check_data(target: &Target, k: Components) -> Result<()> {
     let wanted = match k {
         Components::Exactly(k) => k,

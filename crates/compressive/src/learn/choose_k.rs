@@ -4,7 +4,7 @@
 //! missing. From `low` upwards:
 //!
 //! 1. the first k that the sketch does not speak against is taken (two more are tried, for the table);
-//! 2. if none is, the data are no such mixture, and k is where the curve of $\ln$ misfit bends most.
+//! 2. if none is, the data are not such a mixture, and k is where the curve of $\ln$ misfit bends most.
 //!
 //! Cost: one decoding for each k tried.
 

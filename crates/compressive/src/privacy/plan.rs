@@ -84,9 +84,9 @@ pub fn forecast(
         Feature::Conv(_) => return Err(fail(ONLY_CLASSIFIES).advise(Remedy::of_waves())),
         Feature::Quadratic { .. } => {
             let problem = "what the noise of a quadratic sketch does depends on its directions and its box, \
-                           so it cannot be told without a spec";
+                           so it cannot be forecast without a spec";
             return Err(fail(problem).advise(Remedy::Run(
-                "make a spec from bounds alone; releasing its sketch tells the noise",
+                "make a spec from bounds alone; releasing its sketch shows the noise",
                 Command::DesignComponents,
             )));
         }

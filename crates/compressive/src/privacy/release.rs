@@ -83,11 +83,11 @@ pub enum Mechanism {
     },
     /// Readings that answered for themselves: see [`local`](super::local).
     LocalResponse {
-        /// Entries that each of them told.
+        /// Entries that each of them reported.
         entries: u32,
         /// Entries there are.
         of: u32,
-        /// What a told sign adds.
+        /// What a reported sign adds.
         weight: u64,
         /// Number of readings.
         reports: u64,
@@ -113,8 +113,8 @@ impl Mechanism {
             }
             Mechanism::DiscreteGaussian { sigma } => (sigma as f64).powi(2),
             Mechanism::LocalResponse { entries, of, weight, reports } => {
-                let told = (weight as f64).powi(2) * f64::from(entries) / f64::from(of);
-                reports as f64 * (told - UNIT * UNIT).max(0.0)
+                let reported = (weight as f64).powi(2) * f64::from(entries) / f64::from(of);
+                reports as f64 * (reported - UNIT * UNIT).max(0.0)
             }
         };
         variance / (UNIT * UNIT)

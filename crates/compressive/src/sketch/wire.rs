@@ -237,7 +237,7 @@ mod tests {
         sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
     }
 
-    /// Sketches of the features that are no waves, whose specs have fields of their own.
+    /// Sketches of the features that are not waves, whose specs have fields of their own.
     fn others() -> [Sketch; 5] {
         let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
         let landmarks = Map::Landmarks(Landmarks { rule: LandmarkRule::Greedy, points });

@@ -41,8 +41,8 @@
 //! waves and S = 16384 rows of the law; all queries of one call share them.
 
 mod combine;
+mod entries;
 mod expr;
-mod features;
 mod law;
 mod parse;
 mod prior;
@@ -60,10 +60,10 @@ use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 use combine::Answers;
+use entries::Features;
 use expr::Linear;
-use features::Features;
 use law::{Law, Sample};
-use parse::Kind;
+use parse::QueryKind;
 use prior::Waves;
 use regress::Regression;
 
@@ -72,7 +72,7 @@ use regress::Regression;
 pub struct Query {
     text: String,
     columns: usize,
-    kind: Kind,
+    kind: QueryKind,
     linears: Vec<Linear>,
 }
 
@@ -258,15 +258,15 @@ impl Prepared {
             };
             let centres = query.linears.iter().map(centre).collect::<Result<Vec<_>>>()?;
             let thresholds = match &query.kind {
-                Kind::Number { .. } => Vec::new(),
-                Kind::Histogram { range, bins } => {
+                QueryKind::Number { .. } => Vec::new(),
+                QueryKind::Histogram { range, bins } => {
                     let (low, high) = match range {
                         Some(range) => *range,
                         None => box_range(operator, query, sample),
                     };
                     (0..=*bins).map(|i| low + (high - low) * i as f64 / *bins as f64).collect()
                 }
-                Kind::Quantile { level } => {
+                QueryKind::Quantile { level } => {
                     combine::levels(*level, sorted(&column(query, &query.linears[0], &[0.0], sample, d)?))
                 }
             };

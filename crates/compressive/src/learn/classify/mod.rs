@@ -134,7 +134,7 @@ fn check(operator: &SketchOperator, data: &[ClassData]) -> Result<()> {
     let mut labels: Vec<&str> = data.iter().map(|class| class.label.as_str()).collect();
     labels.sort_unstable();
     if let Some(pair) = labels.windows(2).find(|pair| pair[0] == pair[1]) {
-        return fail(format!("the class `{}` is there twice; merge its sketches first", pair[0]));
+        return fail(format!("the class `{}` appears twice; merge its sketches first", pair[0]));
     }
     for class in data {
         if class.moments.mean.len() != operator.sketch_len() {

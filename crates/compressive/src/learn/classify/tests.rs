@@ -78,7 +78,7 @@ fn one_class_an_empty_class_and_a_label_twice_are_refused() {
     assert!(message(&empty).contains("`b` has no rows"));
     let mut twice = good;
     twice[1].label = "a".into();
-    assert!(message(&twice).contains("`a` is there twice"));
+    assert!(message(&twice).contains("`a` appears twice"));
 }
 
 /// Two classes that differ by 1 along (1, -1), across which they are 0.2 wide, and are 3 wide along (1, 1).

@@ -33,13 +33,13 @@ fn encode(numbers: &[f32]) -> String {
 fn decode(text: &str) -> Result<Vec<f32>, String> {
     let digits = text.trim_end_matches('=').as_bytes();
     if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 {
-        return Err(format!("{} characters are no base64, whose length is a multiple of 4", text.len()));
+        return Err(format!("{} characters are not base64, whose length is a multiple of 4", text.len()));
     }
     let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
     let (mut bits, mut filled) = (0u32, 0);
     for (i, digit) in digits.iter().enumerate() {
         let value = ALPHABET.iter().position(|d| d == digit);
-        let value = value.ok_or_else(|| format!("character {} is no digit of base64", i + 1))?;
+        let value = value.ok_or_else(|| format!("character {} is not a base64 digit", i + 1))?;
         bits = (bits << 6 | value as u32) & 0xffff;
         filled += 6;
         if filled >= 8 {
@@ -49,7 +49,7 @@ fn decode(text: &str) -> Result<Vec<f32>, String> {
     }
     let (numbers, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
-        return Err(format!("{} bytes are no 4-byte numbers", bytes.len()));
+        return Err(format!("{} bytes are not a whole number of 4-byte numbers", bytes.len()));
     }
     Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
 }
