@@ -16,7 +16,7 @@
 //! `cargo run --release -p compressive-lab --example fleet`
 
 use compressive::design::{Request, Task};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
@@ -53,7 +53,7 @@ fn run(sensors: usize, readings: usize) -> Result<Outcome, Error> {
     // Steps 2 and 3.
     let (server, bytes) = fleet.collect(&operator)?;
     // Step 4.
-    let params = LearnParams { k: Components::Exactly(REGIMES), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Kmeans, REGIMES);
     let model = learn(&operator, &server.moments()?, &params)?.model;
 
     // What one would have with all readings in one place.

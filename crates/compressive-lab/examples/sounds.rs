@@ -16,7 +16,7 @@
 //! `cargo run --release -p compressive-lab --example sounds`
 
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
 use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{EmParams, Rng, Rows, em};
@@ -54,12 +54,7 @@ fn sketched(clips: &Clips, feature: Wave) -> Result<(Model, usize), Error> {
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())?;
     // No mixture of a few Gaussians explains sounds, so more searches than two are not worth their time.
-    let params = LearnParams {
-        task: Task::Gmm,
-        k: Components::Exactly(K),
-        restarts: Some(2),
-        ..LearnParams::default()
-    };
+    let params = LearnParams::new(Task::Gmm, K).restarts(2);
     Ok((learn(&operator, &sketch.moments()?, &params)?.model, sketch.moments()?.mean.len()))
 }
 

@@ -17,7 +17,7 @@
 use std::time::Instant;
 
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
@@ -56,7 +56,7 @@ fn run(sizes: Sizes) -> Result<Outcome, Error> {
             .build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(frames), None, &mut sketch, &mut Scratch::default())?;
-    let params = LearnParams { task: Task::Gmm, k: Components::Exactly(SOUNDS), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Gmm, SOUNDS);
     let model = learn(&operator, &sketch.moments()?, &params)?.model;
     let seconds = start.elapsed().as_secs_f64();
 

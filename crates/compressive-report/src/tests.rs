@@ -1,5 +1,5 @@
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
@@ -34,7 +34,7 @@ fn fixture() -> Fixture {
     let (monday, tuesday) = (sketch(&rows[..8000]), sketch(&rows[8000..]));
     let mut total = monday.clone();
     total.merge(&tuesday).expect("one spec");
-    let params = LearnParams { task: Task::Gmm, k: Components::Exactly(3), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Gmm, 3);
     let model = learn(&operator, &total.moments().expect("rows"), &params).expect("a model").model;
     let days = vec![
         ("monday".to_owned(), AnySketch::Plain(monday)),

@@ -35,6 +35,7 @@
 mod error;
 mod names;
 mod num;
+mod setters;
 mod sketch;
 #[cfg(test)]
 mod testing;

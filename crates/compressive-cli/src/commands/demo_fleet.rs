@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use compressive::design::{Look, Request, Task, design};
 use compressive::features::{Buffer, packed, packed_len};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_client::{BatchKind, Client, Place, Sent};
@@ -223,11 +223,8 @@ fn ask(client: &Client, operator: &SketchOperator, readings: &[f64], local: bool
     };
     print("\n5. The model, from the sums alone.\n")?;
     let start = Instant::now();
-    let params = LearnParams {
-        k: Components::Exactly(CLUSTERS),
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        ..LearnParams::default()
-    };
+    let params = LearnParams::new(Task::Kmeans, CLUSTERS)
+        .threads(std::thread::available_parallelism().map_or(1, usize::from));
     let learned = learn(operator, &moments, &params)?;
     print(&indent(&report::learned(operator, &learned, start.elapsed())))?;
     Ok(learned.model.locations().concat())

@@ -48,16 +48,13 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let sketch = read_any_sketch(path)?;
     let operator = sketch.spec().clone().build()?;
     let learning = Learning {
-        params: LearnParams {
-            task,
-            k: components(k, task, sketch.spec(), args.quiet),
-            decoder: args.learn.decoder,
-            covariance: covariance(args.covariance.as_ref())?,
-            restarts: args.learn.restarts,
-            start: start_rows(args, sketch.spec())?,
-            seed: args.seed.seed,
-            threads: args.threads.count(),
-        },
+        params: LearnParams::new(task, components(k, task, sketch.spec(), args.quiet))
+            .decoder(args.learn.decoder)
+            .covariance(covariance(args.covariance.as_ref())?)
+            .restarts(args.learn.restarts)
+            .start(start_rows(args, sketch.spec())?)
+            .seed(args.seed.seed)
+            .threads(args.threads.count()),
         quiet: args.quiet,
     };
     let found = sketch.moments().map_err(anyhow::Error::from);

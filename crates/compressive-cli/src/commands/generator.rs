@@ -68,16 +68,15 @@ fn check_flags(args: &FitArgs) -> Result<()> {
 
 fn params(args: &FitArgs) -> TrainParams {
     let (flags, defaults) = (&args.generator, TrainParams::default());
-    TrainParams {
-        layers: flags.layers.clone().unwrap_or(defaults.layers),
-        latent: flags.latent,
-        activation: flags.activation.unwrap_or(defaults.activation),
-        steps: flags.steps.unwrap_or(defaults.steps),
-        batch: flags.batch.unwrap_or(defaults.batch),
-        rate: flags.rate.unwrap_or(defaults.rate),
-        seed: args.seed.seed,
-        threads: args.threads.count(),
-    }
+    TrainParams::default()
+        .layers(flags.layers.clone().unwrap_or(defaults.layers))
+        .latent(flags.latent)
+        .activation(flags.activation.unwrap_or(defaults.activation))
+        .steps(flags.steps.unwrap_or(defaults.steps))
+        .batch(flags.batch.unwrap_or(defaults.batch))
+        .rate(flags.rate.unwrap_or(defaults.rate))
+        .seed(args.seed.seed)
+        .threads(args.threads.count())
 }
 
 /// Draws rows.

@@ -57,12 +57,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
 
 /// What is asked, from the flags.
 pub fn budget(args: BudgetArgs) -> PrivacyParams {
-    PrivacyParams {
-        epsilon: args.epsilon,
-        delta: args.delta,
-        neighbours: args.neighbours,
-        ..PrivacyParams::default()
-    }
+    PrivacyParams::new(args.epsilon).delta(args.delta).neighbours(args.neighbours)
 }
 
 fn params(args: &PrivatizeArgs) -> PrivacyParams {
@@ -74,7 +69,7 @@ fn params(args: &PrivatizeArgs) -> PrivacyParams {
         ),
         SplitArg::Share(share) => Some(share),
     };
-    PrivacyParams { split, rows_per_person: args.rows_per_person, public_spec: args.public_spec, ..asked }
+    asked.split(split).rows_per_person(args.rows_per_person).public_spec(args.public_spec)
 }
 
 /// The result must not be written over the ledger.

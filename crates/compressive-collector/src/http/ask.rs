@@ -243,7 +243,7 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     };
     let first = slice.streams.first().ok_or_else(|| refused("no stream is named".into()))?;
     let operator = shared.operators.get(&shared.store.stream(first)?)?;
-    let params = LearnParams { task, k, covariance, seed: asked.seed, ..LearnParams::default() };
+    let params = LearnParams::new(task, k).covariance(covariance).seed(asked.seed);
     let learned = learn(&operator, &sketch.moments()?, &params)?;
     serde_json::to_value(&learned.model).map_err(|e| Error::Store(e.to_string()))
 }

@@ -22,12 +22,13 @@ use crate::learn::{
     mixture,
 };
 use crate::model::{Content, Covariances, Explained, Misfit, Model};
+use crate::names::named;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// What is wrong, if anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Nothing: the model has the lowest objective found and explains the sketch.
     Good,
@@ -44,8 +45,18 @@ pub enum Verdict {
     ScaleWrong,
 }
 
+named!(Verdict, "a verdict", {
+    Good => "good": "good",
+    TooSimple => "too-simple": "too simple: the rows have structure beyond this model",
+    CannotTell => "cannot-tell": "cannot tell: the sketch speaks neither for nor against this model",
+    DecoderStuck => "decoder-stuck": "decoder stuck: a better model of this kind exists",
+    SketchTooSmall => "sketch-too-small": "sketch too small: the best fit is not the truth",
+    ScaleWrong => "scale-wrong": "scale wrong: the frequencies (or the kernel) do not fit the rows",
+});
+
 /// The result of [`diagnose`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// What is wrong.
     pub verdict: Verdict,

@@ -5,6 +5,7 @@ use crate::design::scale::{Estimate, ScaleRule};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::{Named, named};
+use crate::setters::setters;
 use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::Bounds;
@@ -212,50 +213,34 @@ impl Default for Request {
     }
 }
 
-/// One method of [`Request`] for each field.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident: $type:ty),+ $(,)?) => {
-        impl Request {
-            $($(#[$doc])* #[must_use] pub fn $field(mut self, $field: impl Into<$type>) -> Request {
-                self.$field = $field.into();
-                self
-            })+
-        }
-    };
-}
-
-setters! {
+setters! { Request {
     /// For this task.
     task: Task,
     /// With this many clusters or components.
-    k: Option<usize>,
+    k: impl Into<Option<usize>>,
     /// With this many frequencies or landmarks.
-    size: Option<usize>,
+    size: impl Into<Option<usize>>,
     /// With this law.
-    law: Option<LawChoice>,
+    law: impl Into<Option<LawChoice>>,
     /// With this rule of the scale, or this value.
-    scale: Option<ScaleRule>,
+    scale: impl Into<Option<ScaleRule>>,
     /// With this feature.
-    feature: Option<Feature>,
+    feature: impl Into<Option<Feature>>,
     /// With or without dither.
-    dither: Option<bool>,
+    dither: impl Into<Option<bool>>,
     /// With or without whitening.
     whiten: bool,
     /// With this scaling of the columns.
     scaling: Scaling,
     /// With or without structured frequencies.
-    structured: Option<bool>,
+    structured: impl Into<Option<bool>>,
     /// With this data box.
-    bounds: Option<Bounds>,
-}
+    bounds: impl Into<Option<Bounds>>,
+    /// With this seed.
+    seed: u64,
+} }
 
 impl Request {
-    /// With this seed.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Request {
-        Request { seed, ..self }
-    }
-
     /// A recipe for k clusters, or components, of a task.
     pub fn new(task: Task, k: usize) -> Request {
         Request { task, k: Some(k), ..Request::default() }

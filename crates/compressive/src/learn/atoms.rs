@@ -14,6 +14,7 @@ use crate::learn::refine::Shares;
 use crate::learn::{Candidate, Components, Learned, choose_k, weighted_landmarks};
 use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Working};
 use crate::num::random::{Purpose, Stream};
+use crate::setters::setters;
 use crate::sketch::operator::SketchOperator;
 
 /// How to search for atoms.
@@ -39,6 +40,19 @@ impl Default for SearchParams {
         SearchParams { decoder: Decoder::Auto, restarts: None, start: Start::Range, seed: 0, threads: 1 }
     }
 }
+
+setters! { SearchParams {
+    /// With this decoder.
+    decoder: Decoder,
+    /// With this many runs.
+    restarts: impl Into<Option<usize>>,
+    /// From these starting points.
+    start: Start,
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+} }
 
 /// Atoms of a family, before they are brought to the user's units.
 #[derive(Clone, Debug)]

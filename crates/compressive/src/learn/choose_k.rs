@@ -16,6 +16,7 @@ use crate::model::{Explained, Misfit};
 
 /// The objective for one number of components.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Candidate {
     /// Number of components.
     pub k: usize,

@@ -125,6 +125,7 @@ pub enum Covariances {
 
 /// How a model was learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Origin {
     /// Fingerprint of the sketch's spec.
     pub fingerprint: String,

@@ -38,6 +38,7 @@ pub struct Wanted {
 
 /// Rows measured against a model. What was not wanted, or does not apply, is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Scores {
     /// Component of each row: the nearest centre, or the most likely component.
     pub labels: Vec<u32>,

@@ -56,6 +56,7 @@ use serde::Serialize;
 use crate::density::Target;
 use crate::error::remedy::Remedy;
 use crate::error::{Error, Result};
+use crate::setters::setters;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
@@ -99,6 +100,7 @@ impl Query {
 
 /// Parameters of [`answer`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct QueryParams {
     /// Seed of the law's search and rows.
     pub seed: u64,
@@ -115,8 +117,18 @@ impl Default for QueryParams {
     }
 }
 
+setters! { QueryParams {
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+    /// With this noise on the number of rows.
+    rows_std: f64,
+} }
+
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Answer {
     /// The query as it was written.
     pub query: String,

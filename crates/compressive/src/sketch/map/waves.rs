@@ -93,6 +93,7 @@ pub enum Wave {
 
 /// How a sketch of a wave stands for one of its first harmonic, see [`Wave::surrogate`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Surrogate {
     /// $|G_1|$: what the sketch is divided by.
     pub gain: f64,
