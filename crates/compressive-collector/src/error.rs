@@ -62,7 +62,7 @@ pub enum Error {
     #[error("the store failed: {0}; nothing of this batch was counted")]
     Store(String),
     /// The store cannot be trusted.
-    #[error("the store {path} is damaged: {problem}; restore a backup (compressive serve --restore FILE)")]
+    #[error("the store {path} is damaged: {problem}; restore a backup")]
     Damaged {
         /// The file.
         path: String,
@@ -87,6 +87,10 @@ impl Error {
     pub fn words(&self, vocabulary: &dyn compressive::Vocabulary) -> String {
         match self {
             Error::Sketch(error) => error.words(vocabulary),
+            Error::Damaged { .. } => {
+                let how = vocabulary.set(compressive::Parameter::Restore, "FILE");
+                format!("{self}{}", vocabulary.aside(&how))
+            }
             other => other.to_string(),
         }
     }

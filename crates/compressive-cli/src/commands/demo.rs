@@ -17,6 +17,7 @@ use compressive_io::{
 use super::generate::{cells, column};
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, number, plot, print, scatter, seconds, thousands};
+use crate::words::Flags;
 use compressive_report::{Shapes, axes, text as report};
 
 const DIM: usize = 10;
@@ -119,7 +120,7 @@ fn find_clusters(
     let learned = learn(operator, &sketch.moments()?, &params)?;
     let elapsed = start.elapsed();
     write_atomic(folder.path.join("monday.json"), format!("{}\n", learned.model.to_json()).as_bytes())?;
-    print(&indent(&report::learned(operator, &learned, elapsed)))?;
+    print(&indent(&report::learned(operator, &learned, elapsed, &Flags)))?;
     let shapes = Shapes::of(&learned.model, None).context("clusters have shapes")?;
     let axes = axes(&learned.model, &shapes);
     let plane = |row: &[f64]| [axes[0].of(row), axes[1].of(row)];

@@ -19,6 +19,7 @@ use super::demo::{Folder, indent};
 use super::serve::stopped;
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, print, seconds, thousands};
+use crate::words::Flags;
 
 const SENSORS: usize = 50;
 const DIM: usize = 4;
@@ -226,7 +227,7 @@ fn ask(client: &Client, operator: &SketchOperator, readings: &[f64], local: bool
     let params = LearnParams::new(Task::Kmeans, CLUSTERS)
         .threads(std::thread::available_parallelism().map_or(1, usize::from));
     let learned = learn(operator, &moments, &params)?;
-    print(&indent(&report::learned(operator, &learned, start.elapsed())))?;
+    print(&indent(&report::learned(operator, &learned, start.elapsed(), &Flags)))?;
     Ok(learned.model.locations().concat())
 }
 

@@ -16,6 +16,7 @@ use super::design::note;
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
+use crate::words::Flags;
 use compressive_report::text as report;
 
 /// Learns from a sketch.
@@ -106,7 +107,7 @@ impl Found {
             value["candidates"] = serde_json::to_value(&self.learned.candidates)?;
             return output::print_json(&value);
         }
-        let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed);
+        let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed, &Flags);
         if let Some(path) = path {
             text.push_str(&format!("{}: the model\n", path.display()));
         }

@@ -17,6 +17,7 @@ use super::inspect::is_model;
 use super::{check_output, read, read_any_sketch, read_model};
 use crate::args::ReportArgs;
 use crate::output::{self, bytes, count};
+use crate::words::Flags;
 
 /// Rows of the sample that are drawn.
 const SAMPLE: usize = 1500;
@@ -60,6 +61,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         candidates: &candidates,
         sample: sample.as_deref(),
         commands: &commands(args, model),
+        vocabulary: &Flags,
     };
     let html = page(&material)?;
     write_atomic(&args.output, html.as_bytes())?;
