@@ -1,6 +1,6 @@
 use super::*;
 use crate::sketch::spec::Transform;
-use crate::testing::{columns, sketch_of, weighted_sketch_of};
+use crate::testing::{check_vjp, columns, sketch_of, weighted_sketch_of};
 use crate::{Feature, FrequencyLaw, ImageShape};
 
 fn rows(n: usize, dim: usize, seed: u64) -> Vec<f64> {
@@ -149,20 +149,7 @@ fn structured_frequencies_have_the_laws_radius_on_average() {
 fn the_vector_jacobian_product_agrees_with_central_differences() {
     let op = operator(Wave::Fourier, 4, 30, false);
     let (u, v) = (rows(1, 4, 6), rows(60, 1, 7));
-    let value = |u: &[f64]| {
-        let mut f = vec![0.0; 60];
-        op.features(u, &mut f);
-        f.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>()
-    };
-    let mut gradient = vec![0.0; 4];
-    op.features_vjp(&u, &v, &mut gradient);
-    for c in 0..4 {
-        let (mut low, mut high) = (u.clone(), u.clone());
-        low[c] -= 1e-5;
-        high[c] += 1e-5;
-        let difference = (value(&high) - value(&low)) / 2e-5;
-        assert!((difference - gradient[c]).abs() < 1e-7 * gradient[c].abs().max(1.0), "{c}");
-    }
+    check_vjp(&op, &u, &v, |gradient| 1e-7 * gradient.abs().max(1.0));
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! session. EM on all frames is the baseline. `compressive-lab run speakers` repeats it for several decoders
 //! and sizes of the sketch.
 //!
-//! `cargo run --release -p compressive-lab --example speakers`
+//! `cargo run --release -p compressive-lab --example applications speakers`
 
 use std::time::Instant;
 
@@ -22,9 +22,9 @@ use compressive::{RowsRef, Scratch, Sketch};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
 
-type Error = Box<dyn std::error::Error>;
+use crate::Error;
 
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let sizes = Sizes { background: 200, frames: 1500, enrolled: 100, enrolment: 1000, claims: 5, claim: 60 };
     let outcome = run(sizes)?;
     println!("{} frames of {DIM} coefficients, sketch of {} bytes", outcome.rows, outcome.bytes);

@@ -13,7 +13,7 @@
 //! The readings are simulated: six regimes of a machine hall in four quantities, every sensor with its own
 //! share of regimes and its own bias. `compressive-lab run fleet` repeats it for many fleets and sizes.
 //!
-//! `cargo run --release -p compressive-lab --example fleet`
+//! `cargo run --release -p compressive-lab --example applications fleet`
 
 use compressive::design::{Request, Task};
 use compressive::learn::{LearnParams, learn};
@@ -21,9 +21,9 @@ use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
 
-type Error = Box<dyn std::error::Error>;
+use crate::Error;
 
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let outcome = run(50, 2000)?;
     println!("{} readings of {DIM} quantities, {} bytes each on the air", outcome.readings, outcome.bytes);
     println!("the counts are those of a sketch of all readings: {}", outcome.same);

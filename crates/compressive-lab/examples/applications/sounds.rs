@@ -13,7 +13,7 @@
 //! noise. EM on all frames is the baseline. `compressive-lab run sounds` repeats it for several sizes of the
 //! sketch.
 //!
-//! `cargo run --release -p compressive-lab --example sounds`
+//! `cargo run --release -p compressive-lab --example applications sounds`
 
 use compressive::design::{Look, Request, Task, design};
 use compressive::learn::{LearnParams, learn};
@@ -22,12 +22,12 @@ use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::sounds::{Clips, DIM};
 
+use crate::Error;
+
 /// Components of the mixture.
 const K: usize = 12;
 
-type Error = Box<dyn std::error::Error>;
-
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let clips = Clips::generate(60, &mut Rng::new(1));
     println!("{} clips, {} frames of {DIM} coefficients", clips.len(), clips.rows().len() / DIM);
     println!("{:<34} bits a frame   accuracy", "mixture learned from");
