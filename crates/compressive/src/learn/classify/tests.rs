@@ -156,7 +156,7 @@ fn the_rule_with_the_fewest_held_out_errors_is_chosen_and_too_few_rows_choose_no
 #[test]
 fn mixtures_of_images_are_refused() {
     let shape = crate::ImageShape { height: 2, width: 1, channels: 1 };
-    let images = crate::Images { shape, law: FrequencyLaw::Gaussian, dither: false };
+    let images = crate::Images { shape, law: FrequencyLaw::Gaussian, dither: false.into() };
     let operator = SketchSpec::new(["x", "y"], Map::Images(images), 1.0, 20).build().expect("a spec");
     let data = data(&operator, [50, 50]);
     let message = |method| {

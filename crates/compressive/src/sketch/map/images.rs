@@ -25,6 +25,7 @@ use super::fail;
 use crate::error::Result;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::dither::Dither;
 use crate::sketch::spec::SketchSpec;
 
 /// Why nothing but a classifier is learned from images.
@@ -37,14 +38,15 @@ pub struct Images {
     pub shape: ImageShape,
     /// Law of the frequencies, an isotropic one.
     pub law: FrequencyLaw,
-    /// Adds an independent uniform phase to each frequency.
-    pub dither: bool,
+    /// Phases of the frequencies.
+    pub dither: Dither,
 }
 
 impl Images {
     /// Images have as many values as there are columns, and their frequencies are drawn one by one.
     pub(super) fn validate(&self, spec: &SketchSpec) -> Result<()> {
         self.shape.validate(spec.dim())?;
+        self.dither.validate(spec.size)?;
         if spec.transform.whiten.is_some() {
             return fail(
                 "transform",
