@@ -238,12 +238,7 @@ fn to_mixture(model: &Model) -> Mixture {
         Content::Gmm { covariances: Covariances::Full(all), .. } => {
             (all.iter().flatten().flatten().copied().collect(), Shape::Full)
         }
-        Content::Kmeans { .. }
-        | Content::Kmedians { .. }
-        | Content::Stable { .. }
-        | Content::Pca { .. }
-        | Content::Generator(_)
-        | Content::Classify(_) => (Vec::new(), Shape::Diagonal),
+        _ => (Vec::new(), Shape::Diagonal),
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }
