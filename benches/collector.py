@@ -229,8 +229,8 @@ def main():
         generate(folder / "few.npy", BATCH * DISTINCT)
         values = np.load(folder / "few.npy")
         design = ["design", "few.npy", "--feature", "one-bit", "--size", str(SIZE), "-o", "spec.json", "--json"]
-        told = subprocess.run([program, *design], cwd=folder, check=True, capture_output=True, text=True)
-        fingerprint = json.loads(told.stdout)["fingerprint"]
+        design_output = subprocess.run([program, *design], cwd=folder, check=True, capture_output=True, text=True)
+        fingerprint = json.loads(design_output.stdout)["fingerprint"]
         names = json.loads((folder / "spec.json").read_text())["columns"]
         bodies = bodies_of(values, names, folder, program)
         run = lambda label, kind, crowd=False: one_run(program, folder, label, *bodies[kind], values, fingerprint, args.seconds, crowd)

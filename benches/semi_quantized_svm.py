@@ -140,11 +140,11 @@ def disputed(found):
 
 def why(found):
     """A paragraph on the cells where bits on both sides are not the last; nothing if there are none."""
-    told = []
+    parts = []
     for t, c, m in disputed(found)[1]:
         medians = ", ".join(f"{100 * np.median(found[t, c, kind, m]):.2f}" for kind in KINDS)
-        told.append(f"trained on the {t}, R = {c:g}, m = {m}: {medians}%")
-    return f"Why: where bits on both sides are not the last, the four machines (in the order of the tables) are too near each other for the draws made: {'; '.join(told)}.\n\n" if told else ""
+        parts.append(f"trained on the {t}, R = {c:g}, m = {m}: {medians}%")
+    return f"Why: where bits on both sides are not the last, the four machines (in the order of the tables) are too near each other for the draws made: {'; '.join(parts)}.\n\n" if parts else ""
 
 
 def claims(found):

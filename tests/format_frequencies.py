@@ -196,7 +196,9 @@ def dense_frequency(spec, j):
 
 
 def dither(spec, j):
-    """The random phase of frequency j, in turns."""
+    """The phase of frequency j, in turns: listed, drawn or none."""
+    if isinstance(spec["dither"], list):
+        return spec["dither"][j]
     return Stream(spec["seed"], DITHER, j).uniform() if spec["dither"] else 0.0
 
 

@@ -12,8 +12,10 @@ UNBROKEN = re.compile(r"[|$`{]")
 UNFINISHED = re.compile(r"\b(?:todo|unimplemented|dbg)!|FIX" + r"ME|XX" + r"X")
 
 CORE = "crates/compressive/src/"
+# Libraries whose texts are worded by the surface that shows them.
+SURFACELESS = (CORE, "crates/compressive-report/src/", "crates/compressive-client/src/", "crates/compressive-collector/src/")
 # Ways to say "this flag" or "this command" in a text: ` --size`, "`--size`", `(-k 3)`, `compressive design`.
-FLAG = re.compile(r"(?:^|[\s`(\"])(?:--[a-z]|-[a-z][\s`)])|\bcompressive [a-z]+[\s`]")
+FLAG = re.compile(r"(?:^|[\s`(\"])(?:--[a-z]{2}|-[a-z][\s`)])|\bcompressive [a-z]+[\s`]")
 # A layer uses those before it only; `error` serves them all.
 LAYERS = ["num", "sketch", "privacy", "model", "density", "design", "learn", "ask"]
 
@@ -23,7 +25,8 @@ def shipped(lines):
     for i, line in enumerate(lines):
         if line.startswith("#[cfg(test)]") and lines[i + 1 : i + 2] and lines[i + 1].startswith("mod "):
             return
-        yield i + 1, line.split("//")[0]
+        # Not the slashes of an address.
+        yield i + 1, re.split(r"(?<!:)//", line)[0]
 
 
 def upward(name, lines):
@@ -39,14 +42,14 @@ def upward(name, lines):
 
 
 def surface(name, lines):
-    """Flags and commands of the program in the texts of the core, which carries remedies instead."""
-    if not name.startswith(CORE) or "tests" in name:
+    """Flags and commands of the program in the texts of libraries, which carry remedies instead."""
+    if not name.startswith(SURFACELESS) or "tests" in name:
         return
     code = "\n".join(text for _, text in shipped(lines))
     for literal in re.finditer(r'"(?:\\.|[^"\\])*"', code, re.DOTALL):
         if FLAG.search(literal.group()[1:-1]):
             number = code.count("\n", 0, literal.start()) + 1
-            yield f"{name}:{number}: a flag or command in a text of the core: {literal.group()[:60]}"
+            yield f"{name}:{number}: a flag or command in a text of a library: {literal.group()[:60]}"
 
 
 def functions(lines):

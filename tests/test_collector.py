@@ -37,8 +37,8 @@ def offline(program, folder, files):
 def test_a_push_is_the_offline_sketch_to_the_byte_and_is_not_repeated_by_accident(program, tmp_path, server, feature):
     (name,) = prepare(program, tmp_path, feature=feature)
     assert server.ask("PUT", "/v1/streams/fleet?every=day", (tmp_path / "spec.json").read_bytes())[0] == 201
-    told = program.json("push", name, "--to", server.url, "--stream", "fleet", "--batch", 300)
-    assert (told["rows"], told["batches"], told["repeated"]) == (5000, 17, 0)
+    pushed = program.json("push", name, "--to", server.url, "--stream", "fleet", "--batch", 300)
+    assert (pushed["rows"], pushed["batches"], pushed["repeated"]) == (5000, 17, 0)
     assert server.ask("GET", "/v1/sketch?streams=fleet") == (200, offline(program, tmp_path, [name]))
     message = program.fails("push", name, "--to", server.url, "--stream", "fleet", "--batch", 300)
     assert "--again" in message
@@ -133,8 +133,8 @@ def test_tokens_and_tls_keep_strangers_out(program, tmp_path):
     push = ["push", name, "--to", url, "--stream", "fleet", "--certificate", "ca.pem"]
     assert "a valid token is needed" in program.fails(*push)
     (tmp_path / "token").write_text(ingest)
-    told = program.json(*push, "--token", "token")
-    assert told["rows"] == 5000
+    pushed = program.json(*push, "--token", "token")
+    assert pushed["rows"] == 5000
     program("token", "revoke", "data", listed[1]["id"])
     time.sleep(0.7)
     assert "a valid token is needed" in program.fails(*push, "--token", "token", "--again")
@@ -155,7 +155,7 @@ def test_a_backup_is_a_collector_of_its_own(program, tmp_path, server):
     other = Server(tmp_path / "restored", "--restore", backup)
     assert other.ask("GET", "/v1/sketch?streams=fleet") == server.ask("GET", "/v1/sketch?streams=fleet")
     other.kill()
-    assert "there already" in program.fails("serve", "restored", "--restore", backup)
+    assert "exists already" in program.fails("serve", "restored", "--restore", backup)
 
 
 def test_a_damaged_store_is_refused(program, tmp_path, server):

@@ -82,7 +82,7 @@ def test_a_full_disk_refuses_batches_and_keeps_what_it_acknowledged(fleet, tmp_p
         fleet.make(server)
         counted, refused = fill(server, fleet)
         assert server.process.poll() is None and len(counted) > 100
-        # What is there can still be asked for, and whoever watches the server is told.
+        # What is there can still be asked for, and whoever watches the server is informed.
         assert server.ask("GET", "/v1/sketch?streams=fleet")[0] == 200
         status, answer = server.ask("GET", "/healthz")
         assert status == 503 and b"start the collector again" in answer, answer
@@ -115,7 +115,7 @@ def check_same(server, clean, fleet, counted, refused):
 
 def test_a_directory_that_cannot_be_written_is_refused_at_the_start(program, fleet, tmp_path, small):
     if small is None:
-        # Whoever may not mount is no superuser either, for whom permissions would mean nothing.
+        # Whoever may not mount is not a superuser either, for whom permissions would mean nothing.
         small = tmp_path / "locked"
         small.mkdir()
     folder = small / "data"
@@ -136,7 +136,7 @@ def test_a_directory_that_cannot_be_written_is_refused_at_the_start(program, fle
     for directory in (folder, small / "new"):
         message = program.fails("serve", directory, "--listen", "127.0.0.1:0")
         assert str(directory) in message and ("ead-only" in message or "ermission" in message), message
-    assert "ead-only" in (told := program.fails("token", "create", folder, "--role", "admin")) or "ermission" in told
+    assert "ead-only" in (message := program.fails("token", "create", folder, "--role", "admin")) or "ermission" in message
     lock(False)
     with Server(folder, "--log", "none") as server:
         assert server.ask("GET", "/v1/streams/fleet") == before

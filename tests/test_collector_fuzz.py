@@ -44,11 +44,11 @@ class Ledger:
         self.streams, self.statuses = {}, {}
 
     def note(self, case, response):
-        told = (case.operation.definition.raw["operationId"], response.status_code)
-        self.statuses[told] = self.statuses.get(told, 0) + 1
-        assert response.status_code < 500, (told, response.text)
+        seen = (case.operation.definition.raw["operationId"], response.status_code)
+        self.statuses[seen] = self.statuses.get(seen, 0) + 1
+        assert response.status_code < 500, (seen, response.text)
         if response.status_code in (200, 201):
-            getattr(self, told[0], lambda *_: None)(case, response)
+            getattr(self, seen[0], lambda *_: None)(case, response)
 
     def makeStream(self, case, response):
         if response.status_code == 201:

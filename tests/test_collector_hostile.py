@@ -277,8 +277,8 @@ def pushed(program, server, key):
     """Rows a second of a push, and its rows."""
     start = time.perf_counter()
     place = ["--to", server.url, "--stream", "fleet", "--spec", "spec.json", "--bucket", BUCKET]
-    told = program.json("push", "many.npy", *place, "--spool", f"spool-{key}")
-    return told["rows"] / (time.perf_counter() - start), told["rows"]
+    answer = program.json("push", "many.npy", *place, "--spool", f"spool-{key}")
+    return answer["rows"] / (time.perf_counter() - start), answer["rows"]
 
 
 @pytest.mark.alone

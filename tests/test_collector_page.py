@@ -133,9 +133,9 @@ def test_an_alarm_is_raised_for_a_bucket_that_differs_and_for_no_other(program, 
     push(program, server, "2026-11-14", seed=9, shift=1)
     push(program, server, "2026-11-15", seed=10, shift=1)
     expect(opened["#alarms li"]).to_have_count(2, timeout=SLOW)
-    told = opened["#alarms li"].all_inner_texts()
-    assert told[0].startswith("2026-11-15 differs from the first one shown (p") and "before" not in told[0]
-    assert told[1].startswith("2026-11-14 differs from the bucket before it (p") and "first one shown" in told[1]
+    alarms = opened["#alarms li"].all_inner_texts()
+    assert alarms[0].startswith("2026-11-15 differs from the first one shown (p") and "before" not in alarms[0]
+    assert alarms[1].startswith("2026-11-14 differs from the bucket before it (p") and "first one shown" in alarms[1]
     assert opened["#drift-svg path.alarm"].count() == 3
     opened.check()
 

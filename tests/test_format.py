@@ -93,6 +93,13 @@ def test_explicit_frequencies_are_rebuilt_from_tiny_to_huge(program, tmp_path):
         check(program, tmp_path, small_spec(law=law, scale=1, feature=feature(name)), small_rows())
 
 
+@pytest.mark.parametrize("name", FEATURES)
+def test_listed_phases_are_rebuilt(program, tmp_path, name):
+    phases = np.random.default_rng(8).uniform(-1, 1, 20)
+    phases[:3] = [1.0, -1.0, 0.0]
+    check(program, tmp_path, small_spec(dither=phases.tolist(), feature=feature(name)), small_rows())
+
+
 @pytest.mark.parametrize("scale", [0.03, 0.7, 11, 1e4])
 def test_kernel_values_at_landmarks_are_rebuilt(program, tmp_path, scale):
     points = np.random.default_rng(6).normal(0, 2, (20, 3)).astype(f32)

@@ -66,7 +66,7 @@ def test_shapes_in_the_plane(program, tmp_path):
 
 
 def test_what_cannot_be_made_is_refused(program, tmp_path):
-    assert "no mixture" in program.fails("generate", "ring", "-o", "r.npy", "--truth", "t.json")
+    assert "not a mixture" in program.fails("generate", "ring", "-o", "r.npy", "--truth", "t.json")
     assert ".parquet" in program.fails("generate", "ring", "-o", "r.txt")
     assert "separation" in program.fails("generate", "separated", "--separation", 0, "-o", "r.npy")
     assert "--noise" in program.fails("generate", "ring", "--noise", "nan", "-o", "r.npy")

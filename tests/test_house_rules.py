@@ -41,6 +41,11 @@ def test_a_flag_in_a_text_of_the_core_is_noticed(text):
     assert len(list(surface(CORE + "learn/mod.rs", f'    fail("{text}");'.splitlines()))) == 1
 
 
+def test_a_flag_in_another_library_is_noticed_also_after_an_address():
+    lines = ['    let place = "https://example.org";', '    say("give --size 3");']
+    assert len(list(surface("crates/compressive-report/src/text.rs", lines))) == 1
+
+
 def test_remedies_comments_tests_and_surfaces_are_free():
     lines = ['fail("sketch again", Remedy::Raise(Size)); // `--size`', 'say("2 - k rows -- or a compressive sketch")']
     lines += ["#[cfg(test)]", "mod tests {", '    says("--size");']

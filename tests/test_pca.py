@@ -125,8 +125,8 @@ def test_too_few_directions_for_so_many_components_are_said(program, files):
     assert "careful" not in program("fit", "exact.sketch", "--task", "pca", "-k", 5, "-o", "five.json")
     program("sketch", "rows.npy", "--task", "pca", "-k", 2, "--size", 60, "--no-moments", "-o", "few.sketch")
     assert "careful" not in program("fit", "few.sketch", "--task", "pca", "-k", 1, "-o", "one.json")
-    told = program("fit", "few.sketch", "--task", "pca", "-k", 5, "-o", "five.json")
-    assert "careful: 60 directions do not determine 5 components" in told and "--size" in told
+    output = program("fit", "few.sketch", "--task", "pca", "-k", 5, "-o", "five.json")
+    assert "careful: 60 directions do not determine 5 components" in output and "--size" in output
 
 
 def test_columns_scaled_one_by_one_are_those_of_standardised_rows(program, files, rows):

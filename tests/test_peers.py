@@ -161,6 +161,6 @@ def test_the_readme_of_the_project_has_the_numbers_of_its_page():
 @pytest.mark.alone
 def test_a_second_run_keeps_what_was_measured(folder):
     before = (folder / "peers.md").read_text()
-    told = run(folder)
-    assert told.count("measured before, kept") == len(JOBS) == len(told.splitlines())
+    output = run(folder)
+    assert output.count("measured before, kept") == len(JOBS) == len(output.splitlines())
     assert (folder / "peers.md").read_text() == before

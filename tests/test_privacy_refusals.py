@@ -33,7 +33,7 @@ def refused(program, tmp_path, *args, words, code=1):
 
 
 PRIVATIZE = [
-    ("private.sketch", ["--epsilon", 1], ["noised already", "use it as it is"]),
+    ("private.sketch", ["--epsilon", 1], ["noise already", "use it as it is"]),
     ("looked.sketch", ["--epsilon", 1], ["looking at these rows", "--private", "--public-spec"]),
     ("plain.sketch", ["--epsilon", 0], ["epsilon", "0 is not a positive number"]),
     ("plain.sketch", ["--epsilon", -1], ["epsilon", "-1 is not a positive number"]),
@@ -79,8 +79,8 @@ def test_fractional_weights_are_refused_and_whole_ones_are_rows(made, tmp_path):
 
 def test_a_large_delta_is_warned_about_by_the_noisy_number_of_rows(made):
     done = made.run("privatize", "plain.sketch", "-o", "out.sketch", "--epsilon", 1, "--delta", 0.1, "--json")
-    told = re.search(r"1/rows \(about ([^)]*)\)", done.stderr.decode())
-    assert done.returncode == 0 and float(told[1]) == pytest.approx(1 / json.loads(done.stdout)["rows"], rel=1e-3)
+    warned = re.search(r"1/rows \(about ([^)]*)\)", done.stderr.decode())
+    assert done.returncode == 0 and float(warned[1]) == pytest.approx(1 / json.loads(done.stdout)["rows"], rel=1e-3)
     done = made.run("privatize", "plain.sketch", "-o", "out.sketch", "--epsilon", 1, "--delta", 1e-9)
     assert done.returncode == 0 and done.stderr == b""
 
@@ -145,7 +145,7 @@ def test_a_ledger_sums_and_stops_at_its_cap(made, tmp_path):
     message = refused(made, tmp_path, *spend, "-o", "3.sketch", "--delta", 1e-6, words=["delta 1e-6", "9e-7 is left"])
     assert "cap" in message
     made(*spend, "-o", "3.sketch")
-    words = ["epsilon 0.1 would pass the cap", "0.3 of 0.3 is spent", "0 is left"]
+    words = ["epsilon 0.1 would exceed the cap", "0.3 of 0.3 is spent", "0 is left"]
     refused(made, tmp_path, *spend, "-o", "4.sketch", words=words)
     report = made.json("ledger", "l.json")
     assert report["total"]["epsilon"] == pytest.approx(0.3) and report["left"]["delta"] == pytest.approx(9e-7)

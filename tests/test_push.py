@@ -45,16 +45,16 @@ def test_readings_that_answer_for_themselves_give_a_private_sketch_and_its_clust
     np.save(tmp_path / "rows.npy", values)
     to = ["--to", server.url, "--stream", "fleet"]
     made = ["--make", "--feature", "one-bit", "-k", 3, "--local-epsilon", 4]
-    assert "a recipe designed on rows tells of them" in program.fails("push", "rows.npy", *to, *made)
+    assert "a recipe designed on rows reveals something about them" in program.fails("push", "rows.npy", *to, *made)
     np.save(tmp_path / "public.npy", clusters(2000, seed=6)[1])
     program("design", "public.npy", "--feature", "one-bit", "-k", 3, "--size", 24, "-o", "spec.json")
-    told = program.json("push", "rows.npy", *to, "--make", "--spec", "spec.json", "--local-epsilon", 4, "--batch", 5000)
-    assert (told["rows"], told["as"]) == (200_000, "application/vnd.compressive.reports")
+    pushed = program.json("push", "rows.npy", *to, "--make", "--spec", "spec.json", "--local-epsilon", 4, "--batch", 5000)
+    assert (pushed["rows"], pushed["as"]) == (200_000, "application/vnd.compressive.reports")
     status, private = server.ask("GET", "/v1/sketch?streams=fleet&private=true")
     assert status == 200
     (tmp_path / "private.sketch").write_bytes(private)
     shown = program("inspect", "private.sketch")
-    assert "from the collector too (local)" in shown and "randomised response, 4 of 48 signs told" in shown
+    assert "from the collector too (local)" in shown and "randomised response, 4 of 48 signs reported" in shown
     # No exact sum was kept.
     assert json.loads(server.ask("GET", "/v1/streams/fleet")[1])["buckets"][0]["rows"] == 0
     program("fit", "private.sketch", "-k", 3, "-o", "model.json")

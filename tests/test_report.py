@@ -136,8 +136,8 @@ def test_a_series_shows_the_day_that_differs(program, tmp_path, browser):
         program("sketch", f"day-{day}.npy", "--spec", "spec.json", "-o", f"day-{day}.sketch", "-q")
     program("fit", "day-0.sketch", "--task", "gmm", "-k", 3, "-o", "model.json")
     sketches = [f"day-{day}.sketch" for day in range(5)]
-    told = program.json("report", *sketches, "model.json", "-o", "report.html")
-    assert told["sketches"] == 5 and len(told["candidates"]) >= 4
+    shown = program.json("report", *sketches, "model.json", "-o", "report.html")
+    assert shown["sketches"] == 5 and len(shown["candidates"]) >= 4
     opened = Opened(browser, tmp_path / "report.html")
     caption = opened.page.locator("#drift figcaption").first.inner_text()
     assert "different from the one before: day-3." in caption

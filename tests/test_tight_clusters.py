@@ -29,8 +29,8 @@ def test_tight_clusters_are_found(program, tmp_path, width, seed):
 
 
 def test_the_floor_is_told_and_wider_clusters_keep_their_scale(program, tmp_path):
-    for width, told in [(0.01, True), (1.0, False)]:
+    for width, replaced in [(0.01, True), (1.0, False)]:
         np.save(tmp_path / "rows.npy", clusters(width, 0)[0])
         for task in ("kmeans", "kmedians", "gmm", "stable"):
             reasons = program.json("design", "rows.npy", "--task", task, "-k", 3, "-o", "spec.json")["reasons"]
-            assert any("narrower than their distances" in reason for reason in reasons) == told, (task, width, reasons)
+            assert any("narrower than their distances" in reason for reason in reasons) == replaced, (task, width, reasons)

@@ -276,8 +276,8 @@ def test_what_does_not_go_together_is_refused_with_the_remedy(program, tmp_path,
     spec = json.loads((tmp_path / "bits.json").read_text())
     (tmp_path / "still.json").write_text(json.dumps(spec | {"dither": False}))
     for flags, warned in [(["--bits"], True), (["--feature", "cosine"], True), (["--feature", "fourier"], False)]:
-        told = program.run("transform", "still.json", "rows.csv", "-o", "z.npy", *flags)
-        assert told.returncode == 0 and (b"no dither" in told.stderr) == warned, told.stderr
+        done = program.run("transform", "still.json", "rows.csv", "-o", "z.npy", *flags)
+        assert done.returncode == 0 and (b"no dither" in done.stderr) == warned, done.stderr
 
 
 def test_another_wave_at_frequencies_of_activations_is_refused(program, tmp_path):

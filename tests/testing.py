@@ -218,8 +218,8 @@ class Fleet:
 def reports(entries, r=3, epsilon=2.0, readings=40):
     """Reports of local privacy with coins of ours."""
     dice = random.Random(11)
-    told = [2 * e + dice.randrange(2) for _ in range(readings) for e in sorted(dice.sample(range(entries), r))]
-    return b"CLR1" + struct.pack("<Id", r, epsilon) + struct.pack(f"<{len(told)}I", *told)
+    words = [2 * e + dice.randrange(2) for _ in range(readings) for e in sorted(dice.sample(range(entries), r))]
+    return b"CLR1" + struct.pack("<Id", r, epsilon) + struct.pack(f"<{len(words)}I", *words)
 
 
 def arrow(table, compression=None):

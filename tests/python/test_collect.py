@@ -182,7 +182,7 @@ def test_local_privacy_is_promised_and_its_noise_is_as_told(place, rows):
     assert {promise["delta"] for promise in promises} == {0.0}
     error = private.mean - compressive.sketch(many, spec).mean
     assert np.abs(error).max() < 5 * private.noise_std
-    # Neither is the noise much less than told: the mean square has a relative deviation of sqrt(2 / 80).
+    # Neither is the noise much less than stated: the mean square has a relative deviation of sqrt(2 / 80).
     assert 0.3 < np.square(error).mean() / private.noise_std**2 < 2
     other = {**place, "stream": f"{place['stream']}-fourier"}
     with pytest.raises(compressive.CompressiveError, match="one-bit"):

@@ -96,7 +96,7 @@ def test_no_python_block_of_the_pages_is_missed():
 
 
 def build(python, folder):
-    # The theme's notice about its successor is no fault of the pages.
+    # The theme's notice about its successor is not a fault of the pages.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     command = [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

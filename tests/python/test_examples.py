@@ -33,31 +33,31 @@ def run(tmp_path):
 
 
 def test_clustering_from_a_sketch_is_as_good_as_scikit_learns_and_needs_less_memory(run):
-    told = run("clustering.py")
+    output = run("clustering.py")
     found = {
         name: (float(memory), float(ratio))
-        for name, memory, ratio in re.findall(r"^(\w+).*?\s+[\d.]+\s+(\d+) MB\s+([\d.]+)$", told, re.MULTILINE)
+        for name, memory, ratio in re.findall(r"^(\w+).*?\s+[\d.]+\s+(\d+) MB\s+([\d.]+)$", output, re.MULTILINE)
     }
-    assert set(found) == {"compressive", "MiniBatchKMeans", "KMeans"}, told
+    assert set(found) == {"compressive", "MiniBatchKMeans", "KMeans"}, output
     assert found["compressive"][1] < 1.02
     # The rows are 8 MB, and KMeans holds at least those and its copy.
     assert found["compressive"][0] < found["KMeans"][0]
 
 
 def test_the_sketch_cube_finds_the_bad_day_and_the_change_and_nothing_else(run, tmp_path):
-    told = run("drift.py")
+    output = run("drift.py")
     changed = [f"south {day}" for day in range(21, 28)]
-    assert re.search("days that differ: (.*)", told)[1].split(", ") == ["north 16", *changed]
-    with_day, without = (float(p) for p in re.findall(r"p-value (\S+)", told))
+    assert re.search("days that differ: (.*)", output)[1].split(", ") == ["north 16", *changed]
+    with_day, without = (float(p) for p in re.findall(r"p-value (\S+)", output))
     assert with_day < 1e-6 < 0.001 < without
-    assert "before day 21: 80% of about 5.0 km and 20% of about 22" in told.replace("21.9", "22")
-    assert "after day 21: 65% of about 5.0 km and 35% of about 22" in told.replace("21.9", "22")
+    assert "before day 21: 80% of about 5.0 km and 20% of about 22" in output.replace("21.9", "22")
+    assert "after day 21: 65% of about 5.0 km and 35% of about 22" in output.replace("21.9", "22")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_private_release_gets_cheaper_with_epsilon(run):
-    told = run("private_release.py")
-    study = told.split("epsilon  noise")[1]
+    output = run("private_release.py")
+    study = output.split("epsilon  noise")[1]
     rows = [[float(word) for word in line.split()] for line in study.splitlines()[1:] if line.strip()]
     epsilons, noises, _, costs = zip(*rows, strict=True)
     assert epsilons[-1] == 1.0
@@ -66,7 +66,7 @@ def test_the_private_release_gets_cheaper_with_epsilon(run):
     # The noise is fresh in every run. At epsilon 1 it is below that of sampling; at 0.01 it hides the small groups.
     assert costs[-1] < 1.01
     assert costs[0] > 1.02
-    assert len(re.findall(r"systolic", told)) == 4
+    assert len(re.findall(r"systolic", output)) == 4
 
 
 def test_no_example_is_without_a_test():

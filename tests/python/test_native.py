@@ -243,10 +243,10 @@ def test_an_interrupt_stops_a_pass_and_nothing_is_added():
 
 
 def test_progress_is_told_and_ends_at_all_rows(table, spec):
-    told = []
-    compressive.Sketch(spec).update(table[0], progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == len(table[0])
+    counts = []
+    compressive.Sketch(spec).update(table[0], progress=counts.append)
+    assert counts == sorted(counts)
+    assert counts[-1] == len(table[0])
 
 
 def test_a_c_ordered_array_is_not_copied():

@@ -168,7 +168,7 @@ def test_bad_weights_fail_clearly_or_are_left_out_on_request(ctx, table, spec):
 def test_wrong_calls_are_told_clearly(ctx, spec):
     compressive.sql.register(ctx, {"trips": spec})
     for arguments, message in {
-        "'nobody', [a, b, c]": "'nobody' is no registered spec .there are: 'trips'",
+        "'nobody', [a, b, c]": "'nobody' is neither a registered spec .registered: 'trips'",
         "'trips', [a, b]": "the spec has 3 columns.*given a list of 2",
         "region, [a, b, c]": "the spec must be one text",
         "NULL, [a, b, c]": "the spec must be one text",

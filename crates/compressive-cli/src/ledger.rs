@@ -145,7 +145,7 @@ impl Ledger {
         let passes = |spent: f64, more: f64, cap: f64| spent + more > cap * (1.0 + ROUNDING);
         if passes(spent.epsilon, release.epsilon, cap.epsilon) {
             bail!(
-                "epsilon {} would pass the cap: {} of {} is spent, {} is left",
+                "epsilon {} would exceed the cap: {} of {} is spent, {} is left",
                 amount(release.epsilon),
                 amount(spent.epsilon),
                 amount(cap.epsilon),
@@ -154,7 +154,7 @@ impl Ledger {
         }
         if passes(spent.delta, release.delta, cap.delta) {
             bail!(
-                "delta {} would pass the cap: {} of {} is spent, {} is left; without --delta none is needed",
+                "delta {} would exceed the cap: {} of {} is spent, {} is left; without --delta none is needed",
                 amount(release.delta),
                 amount(spent.delta),
                 amount(cap.delta),

@@ -42,6 +42,7 @@ impl Vocabulary for Flags {
             Command::Sample => "`compressive sample`",
             Command::Score => "`compressive score MODEL DATA`",
             Command::ScoreLabels => "`compressive score MODEL DATA --labels COLUMN`",
+            Command::ShowSpec => "`compressive inspect SKETCH --spec`",
             _ => return None,
         };
         Some(line.into())

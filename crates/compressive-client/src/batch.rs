@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a batch may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BatchKind {
     /// One-bit contributions: rows of 2m bits, each filled up to whole bytes.
     Bits,
     /// Rows as `{"columns": [...], "rows": [[...], ...]}`.
@@ -19,30 +19,37 @@ pub enum Kind {
     Reports,
 }
 
-impl Kind {
+impl BatchKind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [Kind::Bits, Kind::Json, Kind::Csv, Kind::Arrow, Kind::Sketch, Kind::Reports];
+    pub const ALL: [BatchKind; 6] = [
+        BatchKind::Bits,
+        BatchKind::Json,
+        BatchKind::Csv,
+        BatchKind::Arrow,
+        BatchKind::Sketch,
+        BatchKind::Reports,
+    ];
 
     /// The media type that names it.
     pub fn media_type(self) -> &'static str {
         match self {
-            Kind::Bits => "application/vnd.compressive.bits",
-            Kind::Json => "application/json",
-            Kind::Csv => "text/csv",
-            Kind::Arrow => "application/vnd.apache.arrow.stream",
-            Kind::Sketch => "application/vnd.compressive.sketch",
-            Kind::Reports => "application/vnd.compressive.reports",
+            BatchKind::Bits => "application/vnd.compressive.bits",
+            BatchKind::Json => "application/json",
+            BatchKind::Csv => "text/csv",
+            BatchKind::Arrow => "application/vnd.apache.arrow.stream",
+            BatchKind::Sketch => "application/vnd.compressive.sketch",
+            BatchKind::Reports => "application/vnd.compressive.reports",
         }
     }
 
     /// The kind of a `Content-Type`, parameters left aside.
-    pub fn of(content_type: &str) -> Option<Kind> {
+    pub fn of(content_type: &str) -> Option<BatchKind> {
         let name = content_type.split(';').next().unwrap_or_default().trim();
-        Kind::ALL.into_iter().find(|kind| kind.media_type().eq_ignore_ascii_case(name))
+        BatchKind::ALL.into_iter().find(|kind| kind.media_type().eq_ignore_ascii_case(name))
     }
 }
 
-/// What the sender of a batch is told, the first time and every time.
+/// The answer to the sender of a batch, the first time and every time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The stream.
@@ -60,7 +67,7 @@ pub struct Answer {
 /// A name of a stream that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no name of a stream; use 1 to 100 letters, digits, `-`, `_` and `.`, beginning with a letter or digit"
+    "`{0}` cannot name a stream; use 1 to 100 letters, digits, `-`, `_` and `.`, beginning with a letter or digit"
 )]
 pub struct BadName(pub String);
 

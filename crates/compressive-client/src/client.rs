@@ -10,7 +10,7 @@ use compressive::{Sketch, SketchSpec};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-use crate::batch::{Answer, Kind};
+use crate::batch::{Answer, BatchKind};
 use crate::error::{Error, Result};
 
 /// How long an answer may take.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Client {
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is counted; the flag tells of one that had been before.
+    /// It is counted; the flag marks one that had been counted before.
     Counted(Answer, bool),
     /// It may be sent again, for this reason.
     Later(String),
@@ -173,8 +173,9 @@ impl Client {
         }
     }
 
-    /// Sends a batch once. What may pass (no connection, a server that is busy or starts anew) is no error.
-    pub fn send(&self, place: &Place<'_>, key: &str, kind: Kind, body: &[u8]) -> Result<Sent> {
+    /// Sends a batch once. What may pass (no connection, a server that is busy or restarting) is not an
+    /// error.
+    pub fn send(&self, place: &Place<'_>, key: &str, kind: BatchKind, body: &[u8]) -> Result<Sent> {
         if self.is_stopped() {
             return Err(Error::Refused("sending was stopped; nothing is lost".into()));
         }
@@ -226,6 +227,6 @@ fn read(body: &mut Body) -> std::result::Result<String, String> {
 /// The sentence in an answer.
 fn problem(text: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let told = value.as_ref().and_then(|value| value["error"].as_str());
-    told.map_or_else(|| text.chars().take(200).collect(), str::to_owned)
+    let reason = value.as_ref().and_then(|value| value["error"].as_str());
+    reason.map_or_else(|| text.chars().take(200).collect(), str::to_owned)
 }

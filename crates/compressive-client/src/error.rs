@@ -40,7 +40,7 @@ pub enum Error {
     #[error(transparent)]
     Sketch(#[from] compressive::Error),
     /// A stream that the collector does not have.
-    #[error("{url}: there is no stream `{stream}`; an admin makes it")]
+    #[error("{url}: there is no stream `{stream}`; an admin can create it")]
     NoStream {
         /// The collector.
         url: String,

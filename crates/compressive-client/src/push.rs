@@ -9,7 +9,7 @@ use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_in_order};
 
-use crate::batch::Kind;
+use crate::batch::BatchKind;
 use crate::client::{Client, Place, Sent};
 use crate::error::{Error, Result};
 use crate::spool::Spool;
@@ -51,11 +51,11 @@ pub struct Pushed {
 
 /// What batches of an operator's spec are sent as: reports with local privacy, bits for the feature
 /// `one-bit`, else sketches of their rows.
-pub fn kind(operator: &SketchOperator, local: bool) -> Kind {
+pub fn kind(operator: &SketchOperator, local: bool) -> BatchKind {
     if local {
-        return Kind::Reports;
+        return BatchKind::Reports;
     }
-    if operator.spec().map.wave() == Some(&Wave::OneBit) { Kind::Bits } else { Kind::Sketch }
+    if operator.spec().map.wave() == Some(&Wave::OneBit) { BatchKind::Bits } else { BatchKind::Sketch }
 }
 
 /// Pushes all rows of a source that the spool's run has not taken yet, and all batches that wait in it.
@@ -113,7 +113,7 @@ pub fn push(
 /// Sends batches until there are no more, or one is refused.
 fn send_all(
     client: &Client,
-    kind: Kind,
+    kind: BatchKind,
     spool: &Mutex<&mut Spool>,
     batches: &Mutex<Receiver<u64>>,
     params: &PushParams<'_>,
@@ -144,7 +144,7 @@ fn send_all(
 /// Sends one batch until it is acknowledged, and forgets it.
 fn send(
     client: &Client,
-    kind: Kind,
+    kind: BatchKind,
     spool: &Mutex<&mut Spool>,
     batch: u64,
     params: &PushParams<'_>,
@@ -184,7 +184,7 @@ fn read_all(
     mut put: impl FnMut(&[u8], u64) -> Result<()> + Send,
 ) -> Result<()> {
     let kind = kind(operator, params.local.is_some());
-    let (as_bits, batch_rows) = (kind != Kind::Sketch, params.batch_rows);
+    let (as_bits, batch_rows) = (kind != BatchKind::Sketch, params.batch_rows);
     // Of bits a row has a fixed number of bytes; else rows themselves are gathered.
     let width = if as_bits { packed_len(operator.sketch_len()) } else { 8 * operator.dim() };
     let new_worker = || {

@@ -85,7 +85,7 @@ impl Run {
         {
             let Some(rows) = Spool::unfinished(&path, &self.place)? else { continue };
             let problem = format!(
-                "an earlier run sent {rows} rows of these files and did not end, and the files have changed since: to send them now would count rows twice. Put the files back and repeat the call, or delete this folder if that is meant"
+                "an earlier run sent {rows} rows of these files and did not end, and the files have changed since: sending them now would count rows twice. Put the files back and repeat the call, or delete this folder if that is what you want"
             );
             return Err(failed(&path, problem));
         }

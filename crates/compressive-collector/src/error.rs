@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A bucket's name that is none.
     #[error(
-        "`{text}` is no bucket of a stream by {every}; write 2026-11-16T17 for an hour, 2026-11-16 for a day (UTC)"
+        "`{text}` is not a bucket of a stream by {every}; write 2026-11-16T17 for an hour, 2026-11-16 for a day (UTC)"
     )]
     Bucket {
         /// What was written.
@@ -26,7 +26,9 @@ pub enum Error {
     #[error("there is no stream `{0}`; make it with PUT /v1/streams/{0} and a spec")]
     NoStream(String),
     /// A stream that is there with another spec.
-    #[error("the stream `{name}` has another spec: {differences}; choose another name, or delete the stream")]
+    #[error(
+        "the stream `{name}` has a different spec: {differences}; choose another name, or delete the stream"
+    )]
     OtherSpec {
         /// The stream.
         name: String,
@@ -60,7 +62,7 @@ pub enum Error {
     #[error("the store failed: {0}; nothing of this batch was counted")]
     Store(String),
     /// The store cannot be trusted.
-    #[error("the store {path} is damaged: {problem}; restore a backup (compressive serve --restore FILE)")]
+    #[error("the store {path} is damaged: {problem}; restore a backup")]
     Damaged {
         /// The file.
         path: String,
@@ -85,6 +87,10 @@ impl Error {
     pub fn words(&self, vocabulary: &dyn compressive::Vocabulary) -> String {
         match self {
             Error::Sketch(error) => error.words(vocabulary),
+            Error::Damaged { .. } => {
+                let how = vocabulary.set(compressive::Parameter::Restore, "FILE");
+                format!("{self}{}", vocabulary.aside(&how))
+            }
             other => other.to_string(),
         }
     }

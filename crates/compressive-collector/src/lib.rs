@@ -8,7 +8,6 @@
 //! tables.
 #![forbid(unsafe_code)]
 
-mod ask;
 mod bucket;
 mod error;
 mod http;
@@ -16,16 +15,17 @@ mod log;
 mod metrics;
 mod payload;
 mod server;
+mod slice;
 mod store;
 mod token;
 mod writer;
 
-pub use ask::Slice;
 pub use bucket::{Bucket, Every};
 pub use error::{Error, Result};
 pub use http::Limits;
 pub use log::Log;
 pub use server::{Serve, Server};
+pub use slice::Slice;
 pub use store::{Batch, Content, Count, REPORTS, Store, Stream};
 pub use token::{Caller, Record, Role, Tokens};
 pub use writer::{Reply, Writer};

@@ -14,27 +14,27 @@ use compressive_io::{Dataset, DriveOptions, ReadOptions, has_compressed_buffers,
 
 use crate::error::{Error, Result};
 use crate::store::Content;
-use compressive_client::Kind;
+use compressive_client::BatchKind;
 
 /// What a batch adds to a stream of the operator's spec. Cost: that of sketching the rows; for bits a
 /// twentieth of an operation each.
-pub fn read(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
+pub fn read(kind: BatchKind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
     if body.is_empty() {
         return Err(Error::Payload("the batch is empty; send at least one row".into()));
     }
     match kind {
-        Kind::Bits => {
+        BatchKind::Bits => {
             let mut sketch = Sketch::empty(operator);
             add_packed(operator, body, &mut sketch)?;
             Ok(Content::Plain(sketch))
         }
-        Kind::Json => rows(operator, body),
-        Kind::Csv | Kind::Arrow => table(kind, operator, body),
-        Kind::Sketch => match AnySketch::from_bytes(body)? {
+        BatchKind::Json => rows(operator, body),
+        BatchKind::Csv | BatchKind::Arrow => table(kind, operator, body),
+        BatchKind::Sketch => match AnySketch::from_bytes(body)? {
             AnySketch::Plain(sketch) => Ok(Content::Plain(sketch)),
             AnySketch::Private(sketch) => Ok(Content::Private(sketch)),
         },
-        Kind::Reports => Ok(Content::Reports(LocalResponse::add_up(operator.spec(), body)?)),
+        BatchKind::Reports => Ok(Content::Reports(LocalResponse::add_up(operator.spec(), body)?)),
     }
 }
 
@@ -67,22 +67,22 @@ fn rows(operator: &SketchOperator, body: &[u8]) -> Result<Content> {
     Ok(Content::Plain(sketch))
 }
 
-fn table(kind: Kind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
+fn table(kind: BatchKind, operator: &SketchOperator, body: &[u8]) -> Result<Content> {
     let refused = |e: compressive_io::Error| Error::Payload(e.to_string());
-    if kind == Kind::Csv && (body.starts_with(&[0x1f, 0x8b]) || body.contains(&0)) {
-        return Err(Error::Payload("the text is compressed or no text; send plain CSV".into()));
+    if kind == BatchKind::Csv && (body.starts_with(&[0x1f, 0x8b]) || body.contains(&0)) {
+        return Err(Error::Payload("the body is compressed or is not text; send plain CSV".into()));
     }
-    if kind == Kind::Arrow {
+    if kind == BatchKind::Arrow {
         let problem = match has_compressed_buffers(body) {
             Some(false) => None,
             Some(true) => Some("the buffers of the Arrow stream are compressed; send them as they are"),
-            None => Some("the body is no Arrow IPC stream, or is cut off"),
+            None => Some("the body is not an Arrow IPC stream, or is cut off"),
         };
         if let Some(problem) = problem {
             return Err(Error::Payload(problem.into()));
         }
     }
-    let header = (kind == Kind::Csv).then_some(true);
+    let header = (kind == BatchKind::Csv).then_some(true);
     let options =
         ReadOptions { columns: Some(operator.spec().columns.clone()), header, ..ReadOptions::default() };
     let reader = Box::new(Cursor::new(body.to_vec()));

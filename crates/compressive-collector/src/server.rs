@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const CLOSE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 32 << 10;
-/// Open files that are no connections: the store, logs, what the runtime needs.
+/// Open files that are not connections: the store, logs, what the runtime needs.
 const OTHER_FILES: usize = 64;
 /// Headers of a request.
 const HEADERS: usize = 64;

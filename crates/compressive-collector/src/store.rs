@@ -4,7 +4,7 @@
 //! A batch is counted in the same transaction that keeps its key, and is acknowledged only after that
 //! transaction is on the disk: a batch sent again, after whatever crash, finds its key and adds nothing. Sums
 //! carry a checksum of their own beside the file's; a store that does not pass is refused as a whole, since a
-//! wrong sum cannot be told from a right one later.
+//! wrong sum cannot be distinguished from a right one later.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,7 +103,7 @@ pub struct Count {
     pub rows: u64,
     /// Private sketches kept beside them; the reports of a bucket are one.
     pub private: usize,
-    /// Rows that these tell of, a number that may carry noise.
+    /// Rows behind these, a number that may carry noise.
     pub private_rows: i64,
 }
 
@@ -196,7 +196,7 @@ impl Store {
                 streams.iter().any(|(n, s)| n == name && s.spec.fingerprint() == sketch.fingerprint());
             if !known {
                 return Err(
-                    self.damaged(format!("bucket {bucket} of `{name}` has another spec than its stream"))
+                    self.damaged(format!("bucket {bucket} of `{name}` has a different spec from its stream"))
                 );
             }
         }
@@ -279,7 +279,7 @@ impl Store {
     }
 
     /// Counts batches in one transaction, with one wait for the disk. The outer error is that of the store,
-    /// and then nothing was counted; an inner one is that of its batch alone. The flag tells of a batch that
+    /// and then nothing was counted; an inner one is that of its batch alone. The flag marks a batch that
     /// was counted before.
     pub fn commit(&self, batches: &[Batch], now: Timestamp) -> Result<Vec<Result<(Answer, bool)>>> {
         let mut transaction = self.database.begin_write().map_err(failed)?;
@@ -412,7 +412,7 @@ impl Store {
         if let Some(sum) = sum {
             if sum.releases().len() > PROMISES {
                 return Err(Error::Payload(format!(
-                    "bucket {bucket} holds reports of {PROMISES} different promises already; send with an epsilon that is among them"
+                    "bucket {bucket} already holds reports of {PROMISES} different promises; send with one of their epsilons"
                 )));
             }
             sums.insert(place, sum);

@@ -2,7 +2,7 @@
 //! each after the disk has it.
 //!
 //! While the disk works, the next batches gather, so that a slow disk makes groups larger instead of the
-//! queue longer. The queue is bounded: beyond it a sender is told to come again.
+//! queue longer. The queue is bounded: beyond it a sender is asked to try again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p compressive-io --bench readers [-- ROWS]` (default 1,000,000). Every format is read by a
 //! process of its own, so that its peak of resident memory is seen; times are the best of five passes. The
-//! cost is told in wall time and in processor time; on a busy machine trust the time per row of reading
+//! cost is given in wall time and in processor time; on a busy machine trust the time per row of reading
 //! alone, against that of sketching.
 
 use std::fs::File;

@@ -120,7 +120,7 @@ pub(crate) fn schema(path: &str, header: Option<SchemaHeader<'_>>) -> Result<Sch
 pub(crate) fn batch_rows(path: &str, meta: &[u8], body_len: u64) -> Result<u64> {
     let header = parse(path, meta)?
         .header_as_record_batch()
-        .ok_or_else(|| Error::malformed(path, FORMAT, "a listed batch is no record batch"))?;
+        .ok_or_else(|| Error::malformed(path, FORMAT, "a listed batch is not a record batch"))?;
     check_places(path, header, body_len)
 }
 

@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Schema};
 use crate::chunk::{RowChunk, RowReader, Slot, number_key};
 use crate::error::{Error, Result};
 use crate::guard::guarded;
-use crate::plan::{ColumnInfo, Kind, Plan, quote};
+use crate::plan::{ColumnInfo, ColumnKind, Plan, quote};
 
 /// Rows above which a batch is handed out in slices.
 pub(crate) const SLICE_ROWS: usize = 1 << 15;
@@ -30,26 +30,26 @@ pub(crate) fn columns(schema: &Schema) -> Vec<ColumnInfo> {
         .collect()
 }
 
-fn value_kind(data_type: &DataType) -> Kind {
+fn value_kind(data_type: &DataType) -> ColumnKind {
     use DataType as T;
     match data_type {
         T::Boolean | T::Decimal32(..) | T::Decimal64(..) | T::Decimal128(..) | T::Decimal256(..) => {
-            Kind::Number
+            ColumnKind::Number
         }
-        other if other.is_numeric() => Kind::Number,
-        T::Utf8 | T::LargeUtf8 | T::Utf8View => Kind::Text { example: String::new() },
-        T::Timestamp(..) | T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) => Kind::Time,
-        T::Duration(_) | T::Interval(_) => Kind::Time,
-        T::Null => Kind::Empty,
-        other if other.is_nested() => Kind::Nested,
-        other => Kind::Other(other.to_string()),
+        other if other.is_numeric() => ColumnKind::Number,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => ColumnKind::Text { example: String::new() },
+        T::Timestamp(..) | T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) => ColumnKind::Time,
+        T::Duration(_) | T::Interval(_) => ColumnKind::Time,
+        T::Null => ColumnKind::Empty,
+        other if other.is_nested() => ColumnKind::Nested,
+        other => ColumnKind::Other(other.to_string()),
     }
 }
 
 /// Refuses columns that the plan needs as numbers and this file stores otherwise.
 pub(crate) fn require_types(plan: &Plan, columns: &[ColumnInfo]) -> Result<()> {
     for &i in plan.features.iter().chain(&plan.weights) {
-        if columns[i].kind != Kind::Number {
+        if columns[i].kind != ColumnKind::Number {
             return Err(Error::NotNumeric {
                 path: plan.path.to_string(),
                 column: columns[i].name.clone(),
@@ -191,7 +191,7 @@ impl Columns {
         }
     }
 
-    /// The bad value of a row as it is told to the user.
+    /// The bad value of a row as the user sees it.
     fn describe(&self, slot: Slot, row: usize) -> String {
         let number = |array: &dyn Array, value: f64| {
             if array.is_null(row) { "null".to_owned() } else { value.to_string() }

@@ -174,7 +174,7 @@ pub enum Error {
         spec: String,
     },
     /// A private look at rows that are needed a second time, and can be read once.
-    #[error("a private look and a sketch read all rows twice, and a stream can be read once")]
+    #[error("a private look and then a sketch read all rows twice, and a stream can only be read once")]
     ReadOnce,
     /// A value that cannot be summed: NaN, infinity, null, empty, text.
     #[error("{path}, row {row}{}, column {column:?}: {text} is not a finite number", at_line(*line))]
@@ -190,7 +190,7 @@ pub enum Error {
         /// The value as found.
         text: String,
     },
-    /// A row weight that is no number, or that the sketch cannot use.
+    /// A row weight that is not a number, or that the sketch cannot use.
     #[error("{path}, row {row}{}, weight column {column:?}: {text} is not a weight from 0 to 2^28", at_line(*line))]
     BadWeight {
         /// The file.
@@ -285,7 +285,7 @@ pub enum Error {
         reason: String,
     },
     /// A stream can be read once only.
-    #[error("{path} was read already: a stream gives its rows once; save it to a file to read it again")]
+    #[error("{path} was read already: a stream can only be read once; save it to a file to read it again")]
     StreamConsumed {
         /// Name of the stream.
         path: String,

@@ -6,7 +6,7 @@ use arrow_ipc::root_as_message;
 const MARKER: [u8; 4] = [0xff; 4];
 
 /// Whether any buffer of an Arrow IPC stream in memory is compressed, so that it could unfold into far more;
-/// `None` for bytes that are no stream. Cost: one look at each message's head.
+/// `None` for bytes that are not a stream. Cost: one look at each message's head.
 pub fn has_compressed_buffers(stream: &[u8]) -> Option<bool> {
     let mut rest = stream;
     while !rest.is_empty() {

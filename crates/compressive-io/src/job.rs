@@ -156,7 +156,7 @@ impl Job {
         for group in table.sketch(&operator, options)?.sketches.values() {
             all.merge(group)?;
         }
-        let params = PrivacyParams { epsilon, ..PrivacyParams::default() };
+        let params = PrivacyParams::new(epsilon);
         Ok(privatize(&all, &params, &mut OsEntropy)?)
     }
 }

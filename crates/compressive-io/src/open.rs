@@ -75,11 +75,11 @@ pub(crate) fn open_stream(name: &str, stream: Box<dyn Read + Send>, options: &Re
             "the Arrow file format has its index at the end, so it cannot be read from a stream",
             "give the file by name, or pipe the Arrow stream format",
         )),
-        Magic::None => csv::open_stream(&path, stream, options),
+        Magic::None | Magic::Format(Format::Csv { .. }) => csv::open_stream(&path, stream, options),
         Magic::Gzip => {
             Err(unsupported("it is compressed twice", "decompress it first: gunzip -c FILE | ..."))
         }
-        other => Err(unreadable(&path, other)),
+        Magic::OldFeather | Magic::Utf16 | Magic::Zip => Err(unreadable(&path, magic)),
     }
 }
 

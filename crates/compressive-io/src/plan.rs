@@ -16,7 +16,7 @@ const CHUNK_VALUES_MAX: usize = 1 << 18;
 
 /// What a column holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Number,
     Text { example: String },
     Time,
@@ -25,17 +25,17 @@ pub(crate) enum Kind {
     Other(String),
 }
 
-impl Kind {
+impl ColumnKind {
     /// What the column is, as a clause after "it is".
     pub(crate) fn describe(&self) -> String {
         match self {
-            Kind::Number => "numeric".to_owned(),
-            Kind::Text { example } if example.is_empty() => "text".to_owned(),
-            Kind::Text { example } => format!("text (such as {})", quote(example)),
-            Kind::Time => "a date or time".to_owned(),
-            Kind::Nested => "nested".to_owned(),
-            Kind::Empty => "empty".to_owned(),
-            Kind::Other(name) => format!("of type {name}"),
+            ColumnKind::Number => "numeric".to_owned(),
+            ColumnKind::Text { example } if example.is_empty() => "text".to_owned(),
+            ColumnKind::Text { example } => format!("text (such as {})", quote(example)),
+            ColumnKind::Time => "a date or time".to_owned(),
+            ColumnKind::Nested => "nested".to_owned(),
+            ColumnKind::Empty => "empty".to_owned(),
+            ColumnKind::Other(name) => format!("of type {name}"),
         }
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn quote(text: &str) -> String {
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnInfo {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// A column that is not used as a feature, and why.
@@ -116,7 +116,7 @@ pub(crate) fn choose(
     }
     if let Some(name) = &options.by {
         let column = &columns[find(path, columns, name, Some(Parameter::By))?];
-        if matches!(column.kind, Kind::Nested | Kind::Other(_)) {
+        if matches!(column.kind, ColumnKind::Nested | ColumnKind::Other(_)) {
             return Err(Error::Unsupported {
                 path: path.to_owned(),
                 what: format!("the column of groups, {name:?}, is {}", column.kind.describe()),
@@ -131,9 +131,9 @@ pub(crate) fn choose(
     Ok((names, left_out))
 }
 
-/// Why a column is no feature; `None` if it is one.
+/// Why a column is not a feature; `None` if it is one.
 fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
-    let unfit = options.columns.is_none() && column.kind != Kind::Number;
+    let unfit = options.columns.is_none() && column.kind != ColumnKind::Number;
     reason_asked(column, options).or_else(|| unfit.then(|| column.kind.describe()))
 }
 
@@ -154,7 +154,7 @@ fn reason_asked(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
 }
 
 fn require_number(path: &str, column: &ColumnInfo, option: Option<Parameter>) -> Result<()> {
-    if column.kind == Kind::Number {
+    if column.kind == ColumnKind::Number {
         return Ok(());
     }
     Err(Error::NotNumeric {
@@ -293,7 +293,8 @@ impl Plan {
         let number = |name: &String| -> Result<usize> {
             let index = find(path, columns, name, None)?;
             // Text is judged value by value in CSV files: an early block may hold nothing but bad values.
-            if matches!(columns[index].kind, Kind::Text { .. } | Kind::Empty | Kind::Number) {
+            if matches!(columns[index].kind, ColumnKind::Text { .. } | ColumnKind::Empty | ColumnKind::Number)
+            {
                 return Ok(index);
             }
             require_number(path, &columns[index], None).map(|()| index)

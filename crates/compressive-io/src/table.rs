@@ -45,7 +45,7 @@ pub(crate) trait Table: Send {
 pub(crate) struct Opened {
     pub path: Arc<str>,
     pub columns: Vec<ColumnInfo>,
-    /// Whether there is at least one row, as far as can be told.
+    /// Whether there is at least one row, as far as is known.
     pub has_rows: bool,
     pub n_rows: Option<u64>,
     pub n_bytes: Option<u64>,

@@ -61,7 +61,7 @@ pub enum Cells {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileFormat {
     Csv,
     Parquet,
     Npy,
@@ -70,7 +70,7 @@ enum Kind {
 /// What a table's file looks like: its format and columns.
 #[derive(Debug, Clone)]
 pub struct TableFormat {
-    kind: Kind,
+    kind: FileFormat,
     names: Vec<String>,
     schema: Arc<Schema>,
     /// The one type of an npy array.
@@ -110,12 +110,12 @@ impl TableFormat {
     pub fn of(path: &Path, columns: &[(String, CellType)]) -> Result<TableFormat> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         let kind = match extension.as_deref() {
-            Some("csv") => Kind::Csv,
-            Some("parquet") => Kind::Parquet,
-            Some("npy") => Kind::Npy,
+            Some("csv") => FileFormat::Csv,
+            Some("parquet") => FileFormat::Parquet,
+            Some("npy") => FileFormat::Npy,
             _ => return Err(Error::OutputFormat { path: path_text(path) }),
         };
-        if kind == Kind::Npy && columns.iter().any(|(_, cell)| *cell == CellType::Text) {
+        if kind == FileFormat::Npy && columns.iter().any(|(_, cell)| *cell == CellType::Text) {
             return Err(Error::OutputFormat { path: path_text(path) });
         }
         let field = |(name, cell): &(String, CellType)| Field::new(name, data_type(*cell), false);
@@ -151,9 +151,9 @@ impl TableFormat {
             return Err(Error::WrongWidth { expected: self.names.len(), found: cells.len() });
         }
         let body = match self.kind {
-            Kind::Csv => Body::Bytes(csv(&cells, rows)),
-            Kind::Npy => Body::Bytes(npy(&cells, rows, self.common)),
-            Kind::Parquet => {
+            FileFormat::Csv => Body::Bytes(csv(&cells, rows)),
+            FileFormat::Npy => Body::Bytes(npy(&cells, rows, self.common)),
+            FileFormat::Parquet => {
                 let arrays = cells.into_iter().map(Cells::into_array).collect();
                 let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
                 Body::Batch(batch.map_err(|_| Error::WrongWidth { expected: self.names.len(), found: 0 })?)
@@ -205,16 +205,16 @@ impl TableWriter {
         let mut file = AtomicFile::create(path)?;
         let name = path_text(path);
         let out = match format.kind {
-            Kind::Csv => {
+            FileFormat::Csv => {
                 let quoted: Vec<String> = format.names.iter().map(|name| quote(name)).collect();
                 file.append(format!("{}\n", quoted.join(",")).as_bytes())?;
                 Out::Plain(file)
             }
-            Kind::Npy => {
+            FileFormat::Npy => {
                 file.append(&format.npy_header(0))?;
                 Out::Plain(file)
             }
-            Kind::Parquet => {
+            FileFormat::Parquet => {
                 let rows = (GROUP_VALUES / format.names.len().max(1)).clamp(1 << 12, 1 << 20);
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
@@ -249,7 +249,7 @@ impl TableWriter {
     pub fn finish(self) -> Result<u64> {
         match self.out {
             Out::Plain(mut file) => {
-                if self.format.kind == Kind::Npy {
+                if self.format.kind == FileFormat::Npy {
                     file.replace_start(&self.format.npy_header(self.rows))?;
                 }
                 file.commit()?;

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::dense::Product;
 use crate::dispatch::{Kernels, Pair, kernels};
 use crate::hadamard::Block;
-use crate::projection::{Kind, Projection};
+use crate::projection::{Frequencies, Projection};
 use crate::wave::{PANEL, Phases, ROWS_MAX, Wave};
 use crate::weight::WEIGHT_MAX;
 
@@ -171,17 +171,19 @@ fn for_each_panel(
         return;
     }
     let block_rows = match &p.kind {
-        Kind::Dense { .. } => (ROW_BYTES / (4 * dim) / TILE_ROWS * TILE_ROWS).clamp(TILE_ROWS, ROWS_MAX),
-        Kind::Structured { width, .. } => (TRANSFORM_BYTES / (4 * width)).clamp(4, ROWS_MAX),
+        Frequencies::Dense { .. } => {
+            (ROW_BYTES / (4 * dim) / TILE_ROWS * TILE_ROWS).clamp(TILE_ROWS, ROWS_MAX)
+        }
+        Frequencies::Structured { width, .. } => (TRANSFORM_BYTES / (4 * width)).clamp(4, ROWS_MAX),
     };
     scratch.features.resize(ROWS_MAX, [[0; PANEL]; 2]);
     for (index, chunk) in rows.chunks(block_rows * dim).enumerate() {
         let row = index * block_rows;
         match &p.kind {
-            Kind::Dense { panels } => {
+            Frequencies::Dense { panels } => {
                 dense_block(kernels, p, wave, panels.as_slice(), (row, chunk), scratch, &mut consume)
             }
-            Kind::Structured { .. } => {
+            Frequencies::Structured { .. } => {
                 structured_block(kernels, p, wave, (row, chunk), scratch, &mut consume)
             }
         }
@@ -220,7 +222,7 @@ fn structured_block(
     scratch: &mut Scratch,
     consume: &mut impl FnMut(Panel, &mut [Pair]),
 ) {
-    let Kind::Structured { width, signs, gains } = &p.kind else { return };
+    let Frequencies::Structured { width, signs, gains } = &p.kind else { return };
     let (dim, width) = (p.dim(), *width);
     let n = rows.len() / dim;
     let padded = scratch.padded.at_least(n * width);

@@ -12,7 +12,7 @@ use crate::wave::{ONE_BIT_SHIFT, PANEL, Wave};
 pub struct Projection {
     dim: usize,
     size: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Frequencies,
     /// Dither of each frequency, in half turns, zeros behind.
     start: Buffer,
     /// The same, shifted for the one-bit wave.
@@ -21,7 +21,7 @@ pub struct Projection {
 
 /// How the phases are computed.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Frequencies {
     /// Panels of 16 frequencies, [panel]`[dim][16]`.
     Dense { panels: Buffer },
     /// Blocks of `width` frequencies; signs [block][3][width], gains [block][width].
@@ -50,7 +50,7 @@ impl Projection {
             }
         }
         let (start, start_one_bit) = starts(dither, padded);
-        Projection { dim, size, kind: Kind::Dense { panels }, start, start_one_bit }
+        Projection { dim, size, kind: Frequencies::Dense { panels }, start, start_one_bit }
     }
 
     /// Exponents instead of phases, for [`Wave::Gaussian`]: exponent_j = `weights[j * dim ..]` x +
@@ -94,7 +94,7 @@ impl Projection {
             *target = 2.0 * gain;
         }
         let (start, start_one_bit) = starts(dither, padded);
-        let kind = Kind::Structured { width, signs: own_signs, gains: own_gains };
+        let kind = Frequencies::Structured { width, signs: own_signs, gains: own_gains };
         Projection { dim, size, kind, start, start_one_bit }
     }
 

@@ -10,7 +10,7 @@
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
-pub mod audit;
+pub mod epsilon_bound;
 mod error;
 pub mod experiment;
 mod plot;

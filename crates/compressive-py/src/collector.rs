@@ -74,7 +74,7 @@ impl Collector {
     ) -> PyResult<Option<(u64, u64, u64)>> {
         check_name(stream).map_err(error::collector)?;
         let patience = Duration::try_from_secs_f64(sending.patience);
-        let patience = patience.map_err(|_| error::argument("patience: seconds, not below 0"))?;
+        let patience = patience.map_err(|_| error::argument("patience: seconds, at least 0"))?;
         let operator = &*spec.operator;
         let (expected, found) = (operator.dim(), source.names().len());
         if expected != found {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams};
+use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, SearchParams};
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -59,16 +59,14 @@ pub struct Search {
 }
 
 impl Search {
-    fn params(&self) -> PyResult<LearnParams> {
+    fn params(&self) -> PyResult<SearchParams> {
         let decoder: Decoder =
             self.decoder.parse().map_err(|e| error::argument(format!("decoder={:?}: {e}", self.decoder)))?;
-        Ok(LearnParams {
-            decoder,
-            restarts: self.restarts,
-            seed: self.seed,
-            threads: thread_count(self.threads),
-            ..LearnParams::default()
-        })
+        Ok(SearchParams::default()
+            .decoder(decoder)
+            .restarts(self.restarts)
+            .seed(self.seed)
+            .threads(thread_count(self.threads)))
     }
 }
 
@@ -100,12 +98,14 @@ pub fn learn(
 ) -> PyResult<Model> {
     let operator = sketch.operator()?;
     let task = named("task", task_name)?;
-    let params = LearnParams {
-        task,
-        k: k.map_or_else(|| Ok(Components::auto(task, operator.spec())), components)?,
-        covariance: covariance(covariance_kind, known)?,
-        ..search.params()?
-    };
+    let k = k.map_or_else(|| Ok(Components::auto(task, operator.spec())), components)?;
+    let search = search.params()?;
+    let params = LearnParams::new(task, k)
+        .covariance(covariance(covariance_kind, known)?)
+        .decoder(search.decoder)
+        .restarts(search.restarts)
+        .seed(search.seed)
+        .threads(search.threads);
     let (moments, _) = sketch.moments()?;
     drop(sketch);
     let learned =
@@ -144,15 +144,14 @@ pub fn classify(
             _ => operator = Some(own),
         }
         let (moments, weight) = sketch.moments()?;
-        data.push(ClassData { label: label.extract()?, moments, weight });
+        data.push(ClassData::new(label.extract::<String>()?, moments, weight));
     }
     let operator = operator.ok_or_else(|| error::argument("no sketch is given"))?;
-    let params = ClassifyParams {
-        method: method(method_name, &operator)?,
-        uniform,
-        k: k.map(components).transpose()?,
-        search: search.params()?.search(),
-    };
+    let params = ClassifyParams::default()
+        .method(method(method_name, &operator)?)
+        .uniform(uniform)
+        .k(k.map(components).transpose()?)
+        .search(search.params()?);
     let model = py.detach(|| classes::classify(&operator, &data, &params)).map_err(error::core)?;
     Ok(Model::new(model, "[]".into()))
 }
@@ -171,7 +170,7 @@ pub fn choose_method(
     uniform: bool,
     search: Search,
 ) -> PyResult<Option<Chosen>> {
-    let params = ClassifyParams { uniform, search: search.params()?.search(), ..ClassifyParams::default() };
+    let params = ClassifyParams::default().uniform(uniform).search(search.params()?);
     let rows = rows.as_slice()?;
     let choice =
         py.detach(|| classes::choose(&spec.operator, rows, &labels, &params)).map_err(error::core)?;

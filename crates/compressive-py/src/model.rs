@@ -36,7 +36,7 @@ impl Model {
     fn class_predictor(&self) -> PyResult<ClassPredictor> {
         match &self.core.content {
             Content::Classify(classifier) => classifier.predictor(&self.core.columns).map_err(error::core),
-            _ => Err(error::CompressiveError::new_err("this model is no classifier")),
+            _ => Err(error::CompressiveError::new_err("this model is not a classifier")),
         }
     }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::error::CompressiveError;
 
-/// How often signals are looked at, and progress is told.
+/// How often signals are checked and progress is reported.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// What a pass and its watcher share.

@@ -135,7 +135,12 @@ pub fn privatize(
             "split goes with add-remove: under replace the number of rows is public",
         ));
     }
-    let params = PrivacyParams { epsilon, delta, neighbours, split, rows_per_person, public_spec };
+    let params = PrivacyParams::new(epsilon)
+        .delta(delta)
+        .neighbours(neighbours)
+        .split(split)
+        .rows_per_person(rows_per_person)
+        .public_spec(public_spec);
     let core = sketch.copy_core();
     let private = py.detach(|| compressive::privacy::privatize(&core, &params, &mut OsEntropy));
     Ok(PrivateSketch::from_core(private.map_err(error::core)?))

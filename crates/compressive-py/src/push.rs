@@ -1,6 +1,6 @@
 //! Rows of a source to a collector, in a run that a later call takes up.
 //!
-//! A run is told by what its rows are: files by name, length and time of change, as the command does it; rows
+//! A run is known by its rows: files by name, length and time of change, as the command does it; rows
 //! in memory by a digest of their values, which costs a pass over them; rows that can be read once by a name
 //! that the user gives. A name can be given to all of them, and stands for the rows then.
 
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::array::{Buffers, Matrix, block_rows};
 use crate::error::{self, CompressiveError};
 use crate::pass::{Watch, watched};
-use crate::source::{Identity, Kind, Source, lock, named};
+use crate::source::{Identity, Source, SourceKind, lock, named};
 
 /// Rows of an array, copied block by block.
 struct ArrayRows<'a> {
@@ -86,7 +86,7 @@ fn with_rows<T: Send>(
     work: impl FnOnce(&Watch, &mut dyn DataSource) -> PyResult<T> + Send,
 ) -> PyResult<T> {
     match source.kind() {
-        Kind::Array(array) => {
+        SourceKind::Array(array) => {
             let borrowed = array.borrow(py)?;
             let (matrix, columns) = (borrowed.matrix(), source.names());
             if matrix.n_rows() == 0 {
@@ -97,7 +97,7 @@ fn with_rows<T: Send>(
                 work(watch, &mut ArrayRows { matrix, columns, next: 0 })
             })
         }
-        Kind::Table(dataset) => watched(py, progress, |watch| {
+        SourceKind::Table(dataset) => watched(py, progress, |watch| {
             let mut dataset = lock(dataset);
             let mut rows = dataset.source().map_err(error::io)?;
             work(watch, &mut rows)
@@ -135,7 +135,7 @@ pub fn rows_of(py: Python<'_>, source: &Source, name: Option<&str>, threads: usi
         (None, Identity::Files(paths)) => Ok(Rows::Files(paths.clone())),
         (None, Identity::Values) => Ok(Rows::Values(digest_of_values(py, source, threads)?)),
         (None, Identity::Nothing) => Err(error::argument(
-            "these rows can be read once, so a later call could not tell them from others: name them with run=\"...\", and use the name again for the same rows only",
+            "these rows can only be read once, so a later call could not recognise them: name them with run=\"...\", and use the name again for the same rows only",
         )),
     }
 }
@@ -160,11 +160,11 @@ pub fn send(
 ) -> PyResult<(u64, u64, u64)> {
     let Way { client, operator, params, threads } = way;
     with_rows(py, source, progress, |watch, rows| {
-        let told = |p: Progress| watch.rows.store(p.rows, Ordering::Relaxed);
+        let report = |p: Progress| watch.rows.store(p.rows, Ordering::Relaxed);
         let options = DriveOptions {
             threads,
             cancel: Some(&watch.cancel),
-            progress: Some(&told),
+            progress: Some(&report),
             ..DriveOptions::default()
         };
         let client = client.clone().stopped_by(Arc::clone(&watch.cancel));

@@ -167,7 +167,7 @@ impl Sketch {
         if other.extract::<i64>().is_ok_and(|zero| zero == 0) {
             return Ok(self.copy());
         }
-        Err(PyTypeError::new_err("a sketch adds to sketches of its recipe only"))
+        Err(PyTypeError::new_err("a sketch can only be added to sketches with the same recipe"))
     }
 
     /// An independent copy.
@@ -232,8 +232,8 @@ impl Sketch {
     fn load(_: &Bound<'_, PyType>, path: std::path::PathBuf) -> PyResult<Sketch> {
         let bytes = std::fs::read(&path)?;
         let core = compressive::Sketch::from_bytes(&bytes);
-        let told = |e| error::CompressiveError::new_err(format!("{}: {e}", path.display()));
-        Ok(Sketch::from_core(core.map_err(told)?))
+        let named = |e| error::CompressiveError::new_err(format!("{}: {e}", path.display()));
+        Ok(Sketch::from_core(core.map_err(named)?))
     }
 
     /// Reads a sketch from the bytes of its file.

@@ -24,7 +24,7 @@ type PilotRows<'py> = (Bound<'py, PyArray2<f64>>, Option<Vec<String>>);
 /// A table from which rows are read.
 #[pyclass(frozen, module = "compressive._native")]
 pub struct Source {
-    kind: Kind,
+    kind: SourceKind,
     columns: Vec<String>,
     /// Columns that are not used, with the reason.
     left_out: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub enum Identity {
     Nothing,
 }
 
-pub enum Kind {
+pub enum SourceKind {
     Table(Mutex<Dataset>),
     Array(Array),
 }
@@ -74,7 +74,7 @@ impl Borrowed<'_> {
 }
 
 fn busy(_: impl std::fmt::Display) -> PyErr {
-    error::CompressiveError::new_err("the array is being written to by another thread; try again after it")
+    error::CompressiveError::new_err("another thread is writing to the array; try again afterwards")
 }
 
 impl Array {
@@ -188,10 +188,10 @@ impl Source {
         let columns = dataset.columns().to_vec();
         let left_out = dataset.left_out().iter().filter(|left| !left.asked);
         let left_out = left_out.map(|left| (left.name.clone(), left.reason.clone())).collect();
-        Source { kind: Kind::Table(Mutex::new(dataset)), columns, left_out, identity }
+        Source { kind: SourceKind::Table(Mutex::new(dataset)), columns, left_out, identity }
     }
 
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &SourceKind {
         &self.kind
     }
 
@@ -216,8 +216,8 @@ impl Source {
             drive(watch, threads, max_groups, |options| work(rows, options))
         };
         match &self.kind {
-            Kind::Array(array) => array.read(py, &self.columns, progress, work),
-            Kind::Table(dataset) => {
+            SourceKind::Array(array) => array.read(py, &self.columns, progress, work),
+            SourceKind::Table(dataset) => {
                 watched(py, progress, |watch| work(watch, &mut *lock(dataset)).map_err(error::io))
             }
         }
@@ -240,17 +240,17 @@ pub fn lock(dataset: &Mutex<Dataset>) -> MutexGuard<'_, Dataset> {
     dataset.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a pass whose watcher is told of its rows.
+/// Runs a pass whose watcher sees its progress.
 pub fn drive<T>(
     watch: &Watch,
     threads: usize,
     max_groups: usize,
     pass: impl FnOnce(&DriveOptions<'_>) -> compressive_io::Result<T>,
 ) -> compressive_io::Result<T> {
-    let told = |p: compressive_io::Progress| {
+    let report = |p: compressive_io::Progress| {
         watch.rows.store(p.rows, std::sync::atomic::Ordering::Relaxed);
     };
-    pass(&DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&told) })
+    pass(&DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&report) })
 }
 
 fn read_options(
@@ -296,10 +296,15 @@ impl Source {
         if let Some((codes, names)) = &array.groups {
             let codes = codes.bind(py).try_readonly().map_err(busy)?;
             if codes.as_slice()?.iter().any(|code| *code as usize >= names.len()) {
-                return Err(error::argument("groups: a number is not below the number of names"));
+                return Err(error::argument("groups: every number must be below the number of names"));
             }
         }
-        Ok(Source { kind: Kind::Array(array), columns, left_out: Vec::new(), identity: Identity::Values })
+        Ok(Source {
+            kind: SourceKind::Array(array),
+            columns,
+            left_out: Vec::new(),
+            identity: Identity::Values,
+        })
     }
 
     /// Any object with `__arrow_c_stream__`; `in_memory` if it is a table and not a stream that is read once.
@@ -368,8 +373,8 @@ impl Source {
     #[getter]
     fn n_rows(&self, py: Python<'_>) -> Option<u64> {
         match &self.kind {
-            Kind::Array(array) => Some(array.n_rows(py) as u64),
-            Kind::Table(dataset) => lock(dataset).n_rows(),
+            SourceKind::Array(array) => Some(array.n_rows(py) as u64),
+            SourceKind::Table(dataset) => lock(dataset).n_rows(),
         }
     }
 

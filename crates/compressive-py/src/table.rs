@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::array::{Buffers, block_rows, moved, over_blocks};
 use crate::error;
 use crate::pass::watched;
-use crate::source::{Kind, Source, drive, lock, named};
+use crate::source::{Source, SourceKind, drive, lock, named};
 
 /// `width` numbers for each row of a source, in the order of the rows.
 pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
@@ -27,7 +27,7 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
         return Err(error::io(error));
     }
     let values: Vec<T> = match source.kind() {
-        Kind::Array(array) => {
+        SourceKind::Array(array) => {
             let borrowed = array.borrow(py)?;
             let matrix = borrowed.matrix();
             watched(py, None, |watch| {
@@ -49,7 +49,7 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
                 Ok(values)
             })?
         }
-        Kind::Table(dataset) => watched(py, None, |watch| {
+        SourceKind::Table(dataset) => watched(py, None, |watch| {
             let mut values = Vec::new();
             drive(watch, threads, 1, |options| {
                 let mut dataset = lock(dataset);

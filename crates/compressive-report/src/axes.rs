@@ -123,6 +123,6 @@ fn ingredients(model: &Model, v: &[f64], sign: f64) -> String {
     let mut order: Vec<usize> = (0..v.len()).collect();
     order.sort_by(|&a, &b| v[b].abs().total_cmp(&v[a].abs()));
     let part = |&c: &usize| format!("{} {}", number((100.0 * sign * v[c]).round() / 100.0), model.columns[c]);
-    let told: Vec<String> = order.iter().take(3).map(part).collect();
-    format!("{}{}", told.join(", "), if v.len() > 3 { " ..." } else { "" })
+    let parts: Vec<String> = order.iter().take(3).map(part).collect();
+    format!("{}{}", parts.join(", "), if v.len() > 3 { " ..." } else { "" })
 }

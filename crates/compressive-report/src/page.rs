@@ -4,7 +4,7 @@ use compressive::ask::explain::{Explanation, explain};
 use compressive::learn::Candidate;
 use compressive::model::{Content, Model};
 use compressive::privacy::AnySketch;
-use compressive::{Moments, Result, SketchOperator};
+use compressive::{Moments, Result, SketchOperator, Vocabulary};
 
 use crate::axes::{Axis, axes, columns};
 use crate::html::escape;
@@ -21,7 +21,7 @@ pub const CHART_SCRIPT: &str = include_str!("page/chart.js");
 const MADE: usize = 1000;
 
 /// What a page is made from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Material<'a> {
     /// Head of the page.
     pub title: &'a str,
@@ -41,6 +41,8 @@ pub struct Material<'a> {
     pub sample: Option<&'a [f64]>,
     /// The commands that made all this.
     pub commands: &'a [String],
+    /// How parameters and steps are written.
+    pub vocabulary: &'a dyn Vocabulary,
 }
 
 /// What the sections share.

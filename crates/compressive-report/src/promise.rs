@@ -35,8 +35,9 @@ pub fn describe(release: &Release) -> String {
             Mechanism::DiscreteLaplace { .. } => "discrete Laplace".into(),
             Mechanism::DiscreteGaussian { .. } => "discrete Gaussian".into(),
             Mechanism::LocalResponse { entries, of, .. } => {
-                format!("randomised response, {entries} of {} signs told", thousands(of.into()))
+                format!("randomised response, {entries} of {} signs reported", thousands(of.into()))
             }
+            other => format!("{other:?}"),
         },
         rows(release.mechanism.variance().sqrt()),
         origin(release.spec),
@@ -66,7 +67,7 @@ pub fn mean_noise(sketch: &PrivateSketch) -> String {
     )
 }
 
-/// Where a spec comes from, if it is told.
+/// Where a spec comes from, if that is known.
 pub fn source(spec: &SketchSpec) -> Option<String> {
     use compressive::Source;
     let text = match spec.source? {
@@ -125,12 +126,11 @@ mod tests {
     fn a_promise_says_what_is_protected_and_what_was_paid() {
         let mut spec = SketchSpec::new(["a"], FrequencyLaw::AdaptedRadius, 1.0, 10);
         spec.source = Some(compressive::Source::Private { epsilon: 0.25 });
-        let params =
-            PrivacyParams { epsilon: 2.0, neighbours: Neighbours::Replace, ..PrivacyParams::default() };
+        let params = PrivacyParams::new(2.0).neighbours(Neighbours::Replace);
         let text = describe(&Release::plan(&spec, &params).unwrap());
         assert!(text.contains("sums 1.5, number of rows public, spec 0.5"), "{text}");
         assert!(text.contains("discrete Laplace") && text.contains("epsilon 0.25"), "{text}");
-        let text = describe(&Release::plan(&spec, &PrivacyParams { delta: 1e-6, ..params }).unwrap());
+        let text = describe(&Release::plan(&spec, &params.delta(1e-6)).unwrap());
         assert!(text.contains("delta 1e-6") && text.contains("discrete Gaussian"), "{text}");
     }
 }

@@ -1,11 +1,32 @@
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
-use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
+use compressive::{Command, Parameter, RowsRef, Scratch, Sketch, SketchOperator, Vocabulary};
 use compressive_data::{Rng, generate};
 
 use super::*;
+
+/// A surface that is neither the program nor Python.
+struct Knobs;
+
+impl Vocabulary for Knobs {
+    fn name(&self, parameter: Parameter) -> String {
+        format!("the knob {parameter}")
+    }
+
+    fn set(&self, parameter: Parameter, value: &str) -> String {
+        format!("{} at {value}", self.name(parameter))
+    }
+
+    fn turn_on(&self, parameter: Parameter) -> String {
+        self.name(parameter)
+    }
+
+    fn run(&self, command: Command) -> Option<String> {
+        Some(format!("`the lever {command:?}`"))
+    }
+}
 
 /// Two days of three clusters in four columns, with the mixture of both.
 struct Fixture {
@@ -34,7 +55,7 @@ fn fixture() -> Fixture {
     let (monday, tuesday) = (sketch(&rows[..8000]), sketch(&rows[8000..]));
     let mut total = monday.clone();
     total.merge(&tuesday).expect("one spec");
-    let params = LearnParams { task: Task::Gmm, k: Components::Exactly(3), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Gmm, 3);
     let model = learn(&operator, &total.moments().expect("rows"), &params).expect("a model").model;
     let days = vec![
         ("monday".to_owned(), AnySketch::Plain(monday)),
@@ -45,6 +66,10 @@ fn fixture() -> Fixture {
 
 impl Fixture {
     fn page(&self, model: bool) -> String {
+        self.page_with(model, Some(&self.rows[..400]))
+    }
+
+    fn page_with(&self, model: bool, sample: Option<&[f64]>) -> String {
         let material = Material {
             title: "Two <days>",
             operator: &self.operator,
@@ -53,8 +78,9 @@ impl Fixture {
             series: &self.days,
             model: model.then_some(&self.model),
             candidates: &[],
-            sample: Some(&self.rows[..400]),
+            sample,
             commands: &["compressive report a.sketch".to_owned()],
+            vocabulary: &Knobs,
         };
         page(&material).expect("a page")
     }
@@ -72,6 +98,13 @@ fn a_page_has_its_sections_escapes_names_and_asks_for_nothing_outside() {
     assert!(outside.iter().all(|t| t.starts_with("-equiv")), "{outside:?}");
     assert_eq!(text.matches("<svg").count(), text.matches("role=\"img\" aria-label=\"").count());
     assert_eq!(text.matches("<circle class=\"row\"").count(), 100);
+}
+
+#[test]
+fn a_page_speaks_the_words_of_its_surface() {
+    let text = fixture().page_with(true, None);
+    assert!(text.contains("no rows are drawn (the knob data adds them)"));
+    assert!(text.contains("Release it to others with <code>the lever Privatize</code>."));
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::time::Duration;
 use compressive::learn::propose::Decoder;
 use compressive::learn::{Candidate, Learned};
 use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule};
-
-use compressive::{Map, SketchOperator};
+use compressive::{Map, Parameter, Remedy, SketchOperator, Vocabulary};
 
 use crate::words::{count, number, seconds, thousands};
 
@@ -17,7 +16,12 @@ const COLUMNS_SHOWN: usize = 8;
 
 /// What was learned: how, the numbers of components tried, the components, and how well they explain the
 /// sketch.
-pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) -> String {
+pub fn learned(
+    operator: &SketchOperator,
+    learned: &Learned,
+    elapsed: Duration,
+    vocabulary: &dyn Vocabulary,
+) -> String {
     let model = &learned.model;
     let mut text = String::new();
     let origin = model.origin.as_ref();
@@ -33,9 +37,9 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
         text.push_str(&candidates(&learned.candidates, model.k));
     }
     text.push_str(&components(model));
-    text.push_str(&quality(model));
+    text.push_str(&quality(model, vocabulary));
     if matches!(operator.spec().map, Map::Moments(_)) {
-        text.push_str(&too_few_directions(model, operator.spec().size));
+        text.push_str(&too_few_directions(model, operator.spec().size, vocabulary));
     }
     text
 }
@@ -44,17 +48,18 @@ pub fn learned(operator: &SketchOperator, learned: &Learned, elapsed: Duration) 
 const DIRECTIONS: f64 = 1.5;
 
 /// A warning about principal components that the sketch does not determine.
-fn too_few_directions(model: &Model, size: usize) -> String {
+fn too_few_directions(model: &Model, size: usize, vocabulary: &dyn Vocabulary) -> String {
     let (d, full) = (model.dim(), model.dim() * (model.dim() + 1) / 2);
     let enough = ((DIRECTIONS * (model.k * d) as f64).ceil() as usize).min(full);
     if !matches!(model.content, Content::Pca { .. }) || size >= enough {
         return String::new();
     }
+    let remedy = Remedy::sketch_with(Parameter::Size, 2 * model.k * d);
     format!(
-        "careful: {size} directions do not determine {} of {d} columns, whatever the fit; ask for {} or sketch again with --size {} or more\n",
+        "careful: {size} directions do not determine {} of {d} columns, whatever the fit; ask for {} or {} or more\n",
         count(model.k as u64, "component"),
         (size as f64 / (DIRECTIONS * d as f64)).max(1.0) as usize,
-        2 * model.k * d,
+        Remedy::words(&[remedy], vocabulary),
     )
 }
 
@@ -124,7 +129,7 @@ pub fn components(model: &Model) -> String {
     let mut text = aligned(&table, more);
     if model.k > k || model.dim() > shown {
         let what = format!("{} of {} components, {shown} of {} columns", k, model.k, model.dim());
-        text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
+        text.push_str(&format!("... ({what}; the model file has all)\n"));
     }
     text
 }
@@ -146,7 +151,7 @@ fn classes(classifier: &Classifier) -> String {
     let mut text = aligned(&table, "");
     if classifier.classes.len() > shown {
         let all = classifier.classes.len();
-        text.push_str(&format!("... ({shown} of {all} classes; the model file and --json have all)\n"));
+        text.push_str(&format!("... ({shown} of {all} classes; the model file has all)\n"));
     }
     text
 }
@@ -186,7 +191,7 @@ fn principal(model: &Model) -> String {
     let mut text = aligned(&table, more);
     if model.k > k || model.dim() > shown {
         let what = format!("{k} of {} components, {shown} of {} columns", model.k, model.dim());
-        text.push_str(&format!("... ({what}; the model file and --json have all)\n"));
+        text.push_str(&format!("... ({what}; the model file has all)\n"));
     }
     text.push_str(&format!(
         "{} {:.2}% of the variance {}; {} is left in each other direction\n",
@@ -202,7 +207,7 @@ fn principal(model: &Model) -> String {
 }
 
 /// How well the model explains the sketch.
-pub fn quality(model: &Model) -> String {
+pub fn quality(model: &Model, vocabulary: &dyn Vocabulary) -> String {
     let Some(origin) = &model.origin else { return String::new() };
     match model.content {
         Content::Pca { .. } if origin.decoder == Decoder::Eigen.name() => {
@@ -213,8 +218,10 @@ pub fn quality(model: &Model) -> String {
             format!("the sketch is reproduced to within {:.2}%\n", 100.0 * residual)
         }
         Content::Generator(_) => format!(
-            "misfit {}: the squared distance of the network's sketch from the data's, in units of the latter's sampling noise; more --steps or wider --layers may lower it\n",
-            number(origin.misfit.value())
+            "misfit {}: the squared distance of the network's sketch from the data's, in units of the latter's sampling noise; more {} or wider {} may lower it\n",
+            number(origin.misfit.value()),
+            vocabulary.name(Parameter::Steps),
+            vocabulary.name(Parameter::Layers),
         ),
         _ => misfit(origin.misfit),
     }

@@ -40,7 +40,7 @@ pub enum Error {
         theirs: u64,
     },
     /// The integer sums have no room for more rows.
-    #[error("a sketch holds at most 2^39 rows (or that much total weight); this one would pass it")]
+    #[error("a sketch holds at most 2^39 rows (or that much total weight); this one would exceed that")]
     Full,
     /// A value of a row is NaN or infinite.
     #[error("row {row}, column {column}: {value} is not a finite number")]

@@ -35,6 +35,7 @@
 mod error;
 mod names;
 mod num;
+mod setters;
 mod sketch;
 #[cfg(test)]
 mod testing;
@@ -53,6 +54,7 @@ pub use names::{Named, UnknownName};
 pub use num::solve::symmetric_eigen;
 pub use sketch::features;
 pub use sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
+pub use sketch::map::dither::Dither;
 pub use sketch::map::images::{ImageShape, Images};
 pub use sketch::map::landmarks::{LandmarkRule, Landmarks};
 pub use sketch::map::moments::Directions;

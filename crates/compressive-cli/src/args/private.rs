@@ -52,7 +52,7 @@ pub struct BudgetArgs {
     /// large sketches
     #[arg(long, value_name = "D", default_value_t = 0.0, allow_negative_numbers = true)]
     pub delta: f64,
-    /// Tables that must be told apart by nobody
+    /// Tables that nobody must be able to tell apart
     #[arg(long, value_parser = named::<Neighbours>(), default_value = "add-remove")]
     pub neighbours: Neighbours,
 }

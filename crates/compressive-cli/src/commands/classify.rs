@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::learn::LearnParams;
+use compressive::learn::SearchParams;
 use compressive::learn::classify::{Choice, ClassData, ClassifyParams, Method, choose, classify};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
@@ -40,19 +40,15 @@ pub fn fit(args: &FitArgs) -> Result<()> {
     let files = class_files(&args.sketches)?;
     let (spec, data) = read_classes(&files)?;
     let operator = spec.build()?;
-    let params = ClassifyParams {
-        method: named(args.rule).unwrap_or(Method::default_for(&operator.spec().map)),
-        k: args.k.map(|k| components(k, Task::Classify, operator.spec(), args.quiet)),
-        search: LearnParams {
-            decoder: args.learn.decoder,
-            restarts: args.learn.restarts,
-            seed: args.seed.seed,
-            threads: args.threads.count(),
-            ..LearnParams::default()
-        }
-        .search(),
-        ..rule(args.rule)
-    };
+    let params = rule(args.rule, &operator)
+        .k(args.k.map(|k| components(k, Task::Classify, operator.spec(), args.quiet)))
+        .search(
+            SearchParams::default()
+                .decoder(args.learn.decoder)
+                .restarts(args.learn.restarts)
+                .seed(args.seed.seed)
+                .threads(args.threads.count()),
+        );
     learn(&operator, &data, &params, None, args.quiet)?.finish("", args.output.as_deref(), args.json)
 }
 
@@ -79,19 +75,11 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     done.tell_skipped(args.data.quiet);
     tell_reasons(args.data.quiet || args.json, &done.reasons);
     let class = |(label, sketch): (&String, &compressive::Sketch)| -> Result<ClassData> {
-        Ok(ClassData { label: label.clone(), moments: sketch.moments()?, weight: sketch.weight() })
+        Ok(ClassData::new(label, sketch.moments()?, sketch.weight()))
     };
     let data = done.outcome.sketches.iter().map(class).collect::<Result<Vec<_>>>()?;
-    let params = ClassifyParams {
-        method: named(args.rule).unwrap_or(Method::default_for(&done.operator.spec().map)),
-        search: LearnParams {
-            seed: args.seed.seed,
-            threads: args.pass.threads.count(),
-            ..LearnParams::default()
-        }
-        .search(),
-        ..rule(args.rule)
-    };
+    let params = rule(args.rule, &done.operator)
+        .search(SearchParams::default().seed(args.seed.seed).threads(args.pass.threads.count()));
     let pilot = done.pilot.as_ref().filter(|_| named(args.rule).is_none());
     let found = learn(&done.operator, &data, &params, pilot, args.data.quiet)?;
     found.finish(&done.summary(), args.output.as_deref(), args.json)
@@ -117,8 +105,9 @@ fn named(args: RuleArgs) -> Option<Method> {
     }
 }
 
-fn rule(args: RuleArgs) -> ClassifyParams {
-    ClassifyParams { uniform: args.priors == Some(PriorsArg::Uniform), ..ClassifyParams::default() }
+fn rule(args: RuleArgs, operator: &SketchOperator) -> ClassifyParams {
+    let method = named(args).unwrap_or(Method::default_for(&operator.spec().map));
+    ClassifyParams::default().method(method).uniform(args.priors == Some(PriorsArg::Uniform))
 }
 
 /// A classifier, why it is of its kind, and the time it took.
@@ -143,7 +132,7 @@ fn learn(
             _ => None,
         };
         let method = choice.as_ref().map_or(params.method, |choice| choice.method);
-        let model = classify(operator, data, &ClassifyParams { method, ..params.clone() })?;
+        let model = classify(operator, data, &params.clone().method(method))?;
         Ok(Found { model, choice, elapsed: start.elapsed() })
     };
     let found = found();
@@ -272,7 +261,7 @@ fn read_classes(files: &[ClassFile]) -> Result<(SketchSpec, Vec<ClassData>)> {
             AnySketch::Private(sketch) => sketch.moments().rows,
         };
         let moments = sketch.moments().with_context(|| path.display().to_string())?;
-        data.push(ClassData { label: label.clone(), moments, weight });
+        data.push(ClassData::new(label, moments, weight));
     }
     let (spec, _) = spec.context("no sketch is named")?;
     Ok((spec, data))

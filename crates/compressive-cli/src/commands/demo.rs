@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use compressive::ask::compare::compare;
 use compressive::design::{Request, Task};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
 use compressive::{Sketch, SketchOperator};
 use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
@@ -17,6 +17,7 @@ use compressive_io::{
 use super::generate::{cells, column};
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, number, plot, print, scatter, seconds, thousands};
+use crate::words::Flags;
 use compressive_report::{Shapes, axes, text as report};
 
 const DIM: usize = 10;
@@ -114,15 +115,12 @@ fn find_clusters(
 ) -> Result<(Model, Duration)> {
     print("\n6. Monday's clusters, from its sketch alone.\n")?;
     let start = Instant::now();
-    let params = LearnParams {
-        k: Components::Exactly(CLUSTERS),
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        ..LearnParams::default()
-    };
+    let params = LearnParams::new(Task::Kmeans, CLUSTERS)
+        .threads(std::thread::available_parallelism().map_or(1, usize::from));
     let learned = learn(operator, &sketch.moments()?, &params)?;
     let elapsed = start.elapsed();
     write_atomic(folder.path.join("monday.json"), format!("{}\n", learned.model.to_json()).as_bytes())?;
-    print(&indent(&report::learned(operator, &learned, elapsed)))?;
+    print(&indent(&report::learned(operator, &learned, elapsed, &Flags)))?;
     let shapes = Shapes::of(&learned.model, None).context("clusters have shapes")?;
     let axes = axes(&learned.model, &shapes);
     let plane = |row: &[f64]| [axes[0].of(row), axes[1].of(row)];

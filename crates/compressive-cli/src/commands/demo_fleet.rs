@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use compressive::design::{Look, Request, Task, design};
 use compressive::features::{Buffer, packed, packed_len};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
-use compressive_client::{Client, Kind, Place, Sent};
+use compressive_client::{BatchKind, Client, Place, Sent};
 use compressive_collector::{Limits, Log, Serve, Server};
 use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, lloyd, sse};
 use compressive_io::OsEntropy;
@@ -19,6 +19,7 @@ use super::demo::{Folder, indent};
 use super::serve::stopped;
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, print, seconds, thousands};
+use crate::words::Flags;
 
 const SENSORS: usize = 50;
 const DIM: usize = 4;
@@ -124,7 +125,7 @@ fn tell_recipe(operator: &SketchOperator, local: Option<&LocalResponse>) -> Resu
             operator.spec().size,
         )),
         Some(local) => print(&format!(
-            "   a reading tells {} of its {bits} signs, at random: epsilon {} holds against the collector, too.\n",
+            "   a reading reports {} of its {bits} signs, randomised: epsilon {} holds against the collector, too.\n",
             local.entries(),
             local.epsilon(),
         )),
@@ -188,14 +189,14 @@ fn send(
 }
 
 /// Whether the batch had been counted before.
-fn deliver(client: &Client, place: &Place<'_>, key: &str, kind: Kind, body: &[u8]) -> Result<bool> {
+fn deliver(client: &Client, place: &Place<'_>, key: &str, kind: BatchKind, body: &[u8]) -> Result<bool> {
     for attempt in 0..ATTEMPTS {
         if let Sent::Counted(_, repeated) = client.send(place, key, kind, body)? {
             return Ok(repeated);
         }
         std::thread::sleep(Duration::from_millis(10 << attempt.min(6)));
     }
-    Err(anyhow!("the collector took no batch in {ATTEMPTS} attempts"))
+    Err(anyhow!("the collector accepted no batch in {ATTEMPTS} attempts"))
 }
 
 /// Asks for the stream's sketch, says what it is, and learns from it; returns the centres.
@@ -203,7 +204,7 @@ fn ask(client: &Client, operator: &SketchOperator, readings: &[f64], local: bool
     let moments = if local {
         let sketch = client.private(&[STREAM.to_owned()], None, None)?;
         print(&format!(
-            "\n4. What the collector has: the sum of {} with random answers, {}. No reading can be told from it, nor from what was sent.\n",
+            "\n4. What the collector has: the sum of {} with random answers, {}. No reading can be recovered from it, nor from what was sent.\n",
             count(sketch.rows() as u64, "report"),
             bytes(sketch.to_bytes().len() as u64),
         ))?;
@@ -223,13 +224,10 @@ fn ask(client: &Client, operator: &SketchOperator, readings: &[f64], local: bool
     };
     print("\n5. The model, from the sums alone.\n")?;
     let start = Instant::now();
-    let params = LearnParams {
-        k: Components::Exactly(CLUSTERS),
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        ..LearnParams::default()
-    };
+    let params = LearnParams::new(Task::Kmeans, CLUSTERS)
+        .threads(std::thread::available_parallelism().map_or(1, usize::from));
     let learned = learn(operator, &moments, &params)?;
-    print(&indent(&report::learned(operator, &learned, start.elapsed())))?;
+    print(&indent(&report::learned(operator, &learned, start.elapsed(), &Flags)))?;
     Ok(learned.model.locations().concat())
 }
 

@@ -139,16 +139,16 @@ pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way
 fn check_private(recipe: &RecipeArgs, epsilon: f64) {
     if let Some(law) = recipe.law.filter(|law| law.looks_at_rows()) {
         wrong_usage(&format!(
-            "--law {law} is taken from the rows, which --private excludes; leave --law out"
+            "--law {law} is taken from the rows, which --private rules out; leave --law out"
         ));
     }
     match recipe.scale {
         Some(ScaleRule::Fixed(_)) if epsilon > 0.0 => {
-            wrong_usage("--scale NUMBER leaves nothing for --private to pay for; use --private 0 with it")
+            wrong_usage("--scale NUMBER leaves nothing for --private to pay for; use it with --private 0")
         }
         None | Some(ScaleRule::Fixed(_)) => {}
         Some(_) => wrong_usage(
-            "the --scale rules look at a sample of the rows, which --private excludes; give a number, or leave --scale out",
+            "the rules of --scale look at a sample of the rows, which --private rules out; give a number, or leave --scale out",
         ),
     }
 }

@@ -1,7 +1,8 @@
 //! `diagnose`: the sketch, its scale, or the search?
 
 use anyhow::{Context, Result};
-use compressive::ask::diagnose::{Diagnosis, Verdict, diagnose};
+use compressive::Named;
+use compressive::ask::diagnose::{Diagnosis, diagnose};
 
 use super::{read_any_sketch, read_model};
 use crate::args::DiagnoseArgs;
@@ -30,14 +31,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<()> {
 }
 
 fn describe(found: &Diagnosis) -> String {
-    let verdict = match found.verdict {
-        Verdict::Good => "good",
-        Verdict::TooSimple => "too simple: the rows have structure beyond this model",
-        Verdict::CannotTell => "cannot tell: the sketch speaks neither for nor against this model",
-        Verdict::DecoderStuck => "decoder stuck: a better model of this kind exists",
-        Verdict::SketchTooSmall => "sketch too small: the best fit is not the truth",
-        Verdict::ScaleWrong => "scale wrong: the frequencies (or the kernel) do not fit the rows",
-    };
+    let verdict = found.verdict.about();
     let reference = if found.reference_given { "the truth" } else { "a fresh search" };
     format!(
         "misfit     {} at the model, {} at {reference} (near 1: a fit that explains the sketch)\n\

@@ -16,6 +16,7 @@ use super::design::note;
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
 use crate::output;
+use crate::words::Flags;
 use compressive_report::text as report;
 
 /// Learns from a sketch.
@@ -48,16 +49,13 @@ pub fn run(args: &FitArgs) -> Result<()> {
     let sketch = read_any_sketch(path)?;
     let operator = sketch.spec().clone().build()?;
     let learning = Learning {
-        params: LearnParams {
-            task,
-            k: components(k, task, sketch.spec(), args.quiet),
-            decoder: args.learn.decoder,
-            covariance: covariance(args.covariance.as_ref())?,
-            restarts: args.learn.restarts,
-            start: start_rows(args, sketch.spec())?,
-            seed: args.seed.seed,
-            threads: args.threads.count(),
-        },
+        params: LearnParams::new(task, components(k, task, sketch.spec(), args.quiet))
+            .decoder(args.learn.decoder)
+            .covariance(covariance(args.covariance.as_ref())?)
+            .restarts(args.learn.restarts)
+            .start(start_rows(args, sketch.spec())?)
+            .seed(args.seed.seed)
+            .threads(args.threads.count()),
         quiet: args.quiet,
     };
     let found = sketch.moments().map_err(anyhow::Error::from);
@@ -109,7 +107,7 @@ impl Found {
             value["candidates"] = serde_json::to_value(&self.learned.candidates)?;
             return output::print_json(&value);
         }
-        let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed);
+        let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed, &Flags);
         if let Some(path) = path {
             text.push_str(&format!("{}: the model\n", path.display()));
         }
@@ -135,7 +133,7 @@ pub fn check_components(task: Task, k: KArg, learn: &LearnArgs) -> Result<()> {
     }
     if !matches!(k, KArg::Exactly(_)) {
         bail!(
-            "-k: principal components need a number; take a generous one, their explained variances tell how many are worth keeping"
+            "-k: principal components need a number; choose a generous one: their explained variances show how many are worth keeping"
         );
     }
     if learn.restarts.is_some() {

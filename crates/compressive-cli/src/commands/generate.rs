@@ -24,7 +24,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         (_, None) => None,
         (Source::Mixture(mixture), Some(path)) => Some((path, truth_model(mixture)?)),
         (_, Some(_)) => {
-            bail!("{} is no mixture of Gaussians, so it has no model; leave --truth out", args.kind.name())
+            bail!("{} is not a mixture of Gaussians, so it has no model; leave --truth out", args.kind.name())
         }
     };
     let dim = source.dim();

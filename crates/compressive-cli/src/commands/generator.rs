@@ -46,7 +46,7 @@ pub fn fit(args: &FitArgs, path: &Path) -> Result<()> {
     bar.finish_and_clear();
     let model = model.with_context(|| path.display().to_string())?;
     if args.output.is_none() && !args.json {
-        note(args.quiet, "the network was not kept; give -o MODEL.json");
+        note(args.quiet, "the network was not saved; give -o MODEL.json");
     }
     let found = Found { learned: Learned { model, candidates: Vec::new() }, elapsed: start.elapsed() };
     found.finish(&operator, "", args.output.as_deref(), args.json)
@@ -68,16 +68,15 @@ fn check_flags(args: &FitArgs) -> Result<()> {
 
 fn params(args: &FitArgs) -> TrainParams {
     let (flags, defaults) = (&args.generator, TrainParams::default());
-    TrainParams {
-        layers: flags.layers.clone().unwrap_or(defaults.layers),
-        latent: flags.latent,
-        activation: flags.activation.unwrap_or(defaults.activation),
-        steps: flags.steps.unwrap_or(defaults.steps),
-        batch: flags.batch.unwrap_or(defaults.batch),
-        rate: flags.rate.unwrap_or(defaults.rate),
-        seed: args.seed.seed,
-        threads: args.threads.count(),
-    }
+    TrainParams::default()
+        .layers(flags.layers.clone().unwrap_or(defaults.layers))
+        .latent(flags.latent)
+        .activation(flags.activation.unwrap_or(defaults.activation))
+        .steps(flags.steps.unwrap_or(defaults.steps))
+        .batch(flags.batch.unwrap_or(defaults.batch))
+        .rate(flags.rate.unwrap_or(defaults.rate))
+        .seed(args.seed.seed)
+        .threads(args.threads.count())
 }
 
 /// Draws rows.

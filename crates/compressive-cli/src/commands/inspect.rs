@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{read, read_any_sketch, read_model, read_spec};
 use crate::args::InspectArgs;
 use crate::output::{self, bytes, count, number, plot};
+use crate::words::Flags;
 use compressive_report::{promise, text as words};
 
 /// Shows a sketch, a spec or a model.
@@ -66,7 +67,7 @@ fn inspect_model(args: &InspectArgs, model: &Model) -> Result<()> {
     }
     text.push('\n');
     text.push_str(&words::components(model));
-    text.push_str(&words::quality(model));
+    text.push_str(&words::quality(model, &Flags));
     output::print(&text)
 }
 

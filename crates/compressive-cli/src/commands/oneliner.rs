@@ -48,16 +48,13 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
     done.tell_skipped(quiet);
     tell_reasons(quiet || args.json, &done.reasons);
     let learning = Learning {
-        params: LearnParams {
-            task,
-            k: components(args.k, task, sketch.spec(), quiet),
-            decoder: args.learn.decoder,
-            covariance: shape,
-            restarts: args.learn.restarts,
-            start: start_from(args.learn.start, start_rows(args, &done)?),
-            seed: args.seed.seed,
-            threads: args.pass.threads.count(),
-        },
+        params: LearnParams::new(task, components(args.k, task, sketch.spec(), quiet))
+            .decoder(args.learn.decoder)
+            .covariance(shape)
+            .restarts(args.learn.restarts)
+            .start(start_from(args.learn.start, start_rows(args, &done)?))
+            .seed(args.seed.seed)
+            .threads(args.pass.threads.count()),
         quiet,
     };
     let found = learning.run(&done.operator, &sketch.moments()?)?;

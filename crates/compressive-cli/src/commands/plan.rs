@@ -78,7 +78,7 @@ impl Question {
     }
 
     fn forecast(&self, rows: f64, epsilon: f64, size: usize) -> compressive::Result<Forecast> {
-        let params = PrivacyParams { epsilon, ..self.params.clone() };
+        let params = self.params.clone().epsilon(epsilon);
         forecast(rows, self.parameters, size, &self.feature, &params)
     }
 
@@ -116,14 +116,6 @@ fn about(x: f64) -> String {
     if rounded >= 1000.0 { thousands(rounded as u64) } else { amount(rounded) }
 }
 
-fn name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Good => "good",
-        Verdict::Rough => "rough",
-        Verdict::Hopeless => "too noisy",
-    }
-}
-
 /// The verdict in plain words.
 fn verdict(answer: &Answer) -> String {
     let needs = match (answer.epsilon_needed, answer.rows_needed) {
@@ -143,7 +135,7 @@ fn verdict(answer: &Answer) -> String {
                 "rough: the main clusters will be found, details will not; to work as without noise it {needs}"
             )
         }
-        Verdict::Hopeless => format!("too noisy: {needs}"),
+        noisy => format!("{noisy}: {needs}"),
     }
 }
 
@@ -207,18 +199,18 @@ fn describe(args: &PlanArgs, question: &Question, answer: &Answer) -> String {
             number(f.nsr),
             number(f.limit),
             number(f.noise_std),
-            name(f.verdict),
+            f.verdict.name(),
         ));
     }
     text.push_str(
-        "size: frequencies; NSR: noise-to-signal ratio, sampling included; limit: up to which learning works; noise: standard deviation on an entry of the mean\n\n",
+        "size: frequencies; NSR: noise-to-signal ratio, sampling included; limit: the NSR up to which learning works; noise: standard deviation on an entry of the mean\n\n",
     );
     text.push_str(&format!("{}\n", verdict(answer)));
     if answer.forecasts[answer.chosen].verdict != Verdict::Hopeless {
         text.push_str(&format!("\nnext:\n  {}\n", commands(args, question, answer).join("\n  ")));
         text.push_str(&format!(
             "A tenth of epsilon finds the scale of the frequencies; if you know the width of the clusters, --private 0 --scale S is free.\n{}",
-            if question.size.is_some() { "" } else { "A larger --size than the recommended adds noise, a smaller one loses details.\n" },
+            if question.size.is_some() { "" } else { "A --size above the recommended one adds noise, one below it loses detail.\n" },
         ));
     }
     text
@@ -232,7 +224,7 @@ fn report(args: &PlanArgs, question: &Question, answer: &Answer) -> serde_json::
         .iter()
         .map(|f| {
             json!({
-                "size": f.size, "nsr": f.nsr, "limit": f.limit, "noise_std": f.noise_std, "verdict": name(f.verdict),
+                "size": f.size, "nsr": f.nsr, "limit": f.limit, "noise_std": f.noise_std, "verdict": f.verdict.name(),
                 "epsilon_sums": f.release.epsilon_sums, "epsilon_rows": f.release.epsilon_rows, "mechanism": f.release.mechanism,
             })
         })
@@ -240,7 +232,7 @@ fn report(args: &PlanArgs, question: &Question, answer: &Answer) -> serde_json::
     json!({
         "rows": args.rows, "dim": args.dim, "k": args.k, "task": args.task.name(), "parameters": question.parameters,
         "feature": question.feature.name(), "epsilon": epsilon, "delta": delta, "neighbours": neighbours.name(),
-        "forecasts": forecasts, "size": chosen.size, "verdict": name(chosen.verdict), "words": verdict(answer),
+        "forecasts": forecasts, "size": chosen.size, "verdict": chosen.verdict.name(), "words": verdict(answer),
         "epsilon_needed": answer.epsilon_needed, "rows_needed": answer.rows_needed, "commands": commands(args, question, answer),
     })
 }
@@ -265,7 +257,7 @@ mod tests {
             rows: 1e4,
             parameters: 100,
             feature: compressive::Wave::Fourier.into(),
-            params: PrivacyParams { epsilon: 0.1, ..PrivacyParams::default() },
+            params: PrivacyParams::new(0.1),
             size: None,
         };
         let answer = question.answer().unwrap();

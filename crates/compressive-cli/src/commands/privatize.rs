@@ -27,7 +27,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
     let sketch = match read_any_sketch(&args.sketch)? {
         AnySketch::Plain(sketch) => sketch,
         AnySketch::Private(_) => bail!(
-            "{}: it is noised already; noising twice would waste budget and accuracy, use it as it is",
+            "{}: it has noise already; adding more would waste budget and accuracy, so use it as it is",
             args.sketch.display()
         ),
     };
@@ -57,12 +57,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
 
 /// What is asked, from the flags.
 pub fn budget(args: BudgetArgs) -> PrivacyParams {
-    PrivacyParams {
-        epsilon: args.epsilon,
-        delta: args.delta,
-        neighbours: args.neighbours,
-        ..PrivacyParams::default()
-    }
+    PrivacyParams::new(args.epsilon).delta(args.delta).neighbours(args.neighbours)
 }
 
 fn params(args: &PrivatizeArgs) -> PrivacyParams {
@@ -74,7 +69,7 @@ fn params(args: &PrivatizeArgs) -> PrivacyParams {
         ),
         SplitArg::Share(share) => Some(share),
     };
-    PrivacyParams { split, rows_per_person: args.rows_per_person, public_spec: args.public_spec, ..asked }
+    asked.split(split).rows_per_person(args.rows_per_person).public_spec(args.public_spec)
 }
 
 /// The result must not be written over the ledger.
@@ -97,7 +92,7 @@ fn warn(args: &PrivatizeArgs, sketch: &Sketch, private: &PrivateSketch) {
     let rows = private.moments().rows;
     if delta * rows >= 1.0 {
         eprintln!(
-            "warning: delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it is would keep such a promise; use a delta far below that",
+            "warning: delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it stands would keep such a promise; use a delta far below that",
             output::number(1.0 / rows),
         );
     }

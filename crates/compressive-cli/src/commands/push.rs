@@ -20,7 +20,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
     check_name(&args.stream)?;
     if args.run.is_none() && args.data.data.iter().any(|input| input == "-") {
         bail!(
-            "rows from standard input cannot be told from others later: name them with --run NAME, and use the name again for the same rows only"
+            "rows from standard input cannot be recognised later: name them with --run NAME, and use the name again for the same rows only"
         );
     }
     let token = token(args)?;
@@ -70,7 +70,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
         note(
             args.data.quiet,
             &format!(
-                "each reading told {} of its {} bits, at random: epsilon {} for a reading, of which nobody has to be trusted with more",
+                "each reading reported {} of its {} bits, randomised: epsilon {} a reading, and nobody has to be trusted with more",
                 local.entries(),
                 output::thousands(operator.sketch_len() as u64),
                 local.epsilon()
@@ -102,18 +102,18 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
         let found = spec.map.name();
         if args.recipe.feature.is_some_and(|wanted| wanted != found) {
             bail!(
-                "the stream `{}` is there, with the feature {found}; leave --feature out, or name another stream",
+                "the stream `{}` exists, with the feature {found}; leave --feature out, or name another stream",
                 args.stream
             );
         }
         return Ok((spec, None));
     }
     let Some(every) = args.make else {
-        bail!("there is no stream `{}` at {}; --make makes it, for an admin", args.stream, args.to);
+        bail!("there is no stream `{}` at {}; an admin can create it with --make", args.stream, args.to);
     };
     if args.local_epsilon.is_some() && args.recipe.private != Some(0.0) {
         bail!(
-            "a recipe designed on rows tells of them, and these are to stay private: give --spec with one made on public rows, or --private 0 and --bounds, which look at none"
+            "a recipe designed on rows reveals something about them, and these are to stay private: give --spec with one made on public rows, or --private 0 and --bounds, which look at none"
         );
     }
     let request = request(&args.purpose, &args.recipe, args.seed.seed)?;

@@ -23,7 +23,7 @@ pub fn run(args: &QueryArgs) -> Result<()> {
         AnySketch::Plain(_) => 0.0,
         AnySketch::Private(private) => private.rows_std(),
     };
-    let params = QueryParams { seed: args.seed.seed, threads: args.threads.count(), rows_std };
+    let params = QueryParams::default().seed(args.seed.seed).threads(args.threads.count()).rows_std(rows_std);
     let bar = output::spinner("asking", args.quiet);
     let found = sketch
         .moments()

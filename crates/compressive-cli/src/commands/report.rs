@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::learn::{Candidate, Components, CovarianceKind, LearnParams, learn};
+use compressive::learn::{Candidate, CovarianceKind, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::AnySketch;
 use compressive::{Moments, SketchOperator};
@@ -17,6 +17,7 @@ use super::inspect::is_model;
 use super::{check_output, read, read_any_sketch, read_model};
 use crate::args::ReportArgs;
 use crate::output::{self, bytes, count};
+use crate::words::Flags;
 
 /// Rows of the sample that are drawn.
 const SAMPLE: usize = 1500;
@@ -60,6 +61,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         candidates: &candidates,
         sample: sample.as_deref(),
         commands: &commands(args, model),
+        vocabulary: &Flags,
     };
     let html = page(&material)?;
     write_atomic(&args.output, html.as_bytes())?;
@@ -155,13 +157,7 @@ fn sweep(args: &ReportArgs, operator: &SketchOperator, moments: &Moments, model:
     };
     let bar = output::spinner("learning for other numbers of components", args.quiet);
     let one = |k: usize| {
-        let params = LearnParams {
-            task,
-            covariance: covariance.clone(),
-            k: Components::Exactly(k),
-            threads: args.threads.count(),
-            ..LearnParams::default()
-        };
+        let params = LearnParams::new(task, k).covariance(covariance.clone()).threads(args.threads.count());
         // A number of components that the sketch cannot carry is left out of the picture.
         learn(operator, moments, &params).ok().and_then(|learned| learned.candidates.into_iter().next())
     };

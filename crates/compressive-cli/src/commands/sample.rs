@@ -68,7 +68,7 @@ pub fn write_rows(
 fn mixture(model: &Model) -> Result<Mixture> {
     let Content::Gmm { weights, means, covariances } = &model.content else {
         bail!(
-            "rows are drawn from mixtures of Gaussians (--task gmm) and generative networks (--task generate); a model of --task {} says too little of the rows around its parameters",
+            "rows are drawn from mixtures of Gaussians (--task gmm) and generative networks (--task generate); a model of --task {} says too little about the rows around its parameters",
             model.task()
         );
     };

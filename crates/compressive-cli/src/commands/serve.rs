@@ -62,7 +62,7 @@ fn check_safety(args: &ServeArgs, valid_tokens: usize) -> Result<()> {
     }
     if args.tls_cert.is_none() {
         bail!(
-            "{} can be reached from other machines: give --tls-cert and --tls-key, or say --insecure if something before it encrypts",
+            "{} can be reached from other machines: give --tls-cert and --tls-key, or say --insecure if something in front of it encrypts",
             args.listen
         );
     }
@@ -97,7 +97,7 @@ pub async fn stopped() {
 fn restore(backup: &Path, directory: &Path) -> Result<()> {
     let path = Store::path(directory);
     if path.exists() {
-        bail!("{} is there already; restore into an empty directory", path.display());
+        bail!("{} exists already; restore into an empty directory", path.display());
     }
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot make the folder {}", directory.display()))?;

@@ -15,12 +15,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::Slice;
 use crate::error::{Error, Result};
 use crate::http::{Refusal, Shared, ingest};
 use crate::lock;
+use crate::slice::Slice;
 use crate::token::Role;
-use compressive_client::Kind;
+use compressive_client::BatchKind;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,7 +102,7 @@ pub(super) async fn openapi() -> Response {
 }
 
 fn bytes(bytes: Vec<u8>) -> Response {
-    ([(header::CONTENT_TYPE, Kind::Sketch.media_type())], bytes).into_response()
+    ([(header::CONTENT_TYPE, BatchKind::Sketch.media_type())], bytes).into_response()
 }
 
 /// `GET /v1/sketch`.
@@ -155,11 +155,11 @@ fn drifts(shared: &Shared, slice: &Slice) -> Result<Value> {
     let first = slice.streams.first().ok_or_else(|| Error::Payload("no stream is named".into()))?;
     let operator = shared.operators.get(&shared.store.stream(first)?)?;
     let all = shared.store.buckets(slice)?;
-    let told = |c: Comparison| json!({ "distance": c.distance, "distance_expected": c.distance_expected, "mmd_squared": c.mmd_squared, "p_value": c.p_value });
+    let summary = |c: Comparison| json!({ "distance": c.distance, "distance_expected": c.distance_expected, "mmd_squared": c.mmd_squared, "p_value": c.p_value });
     let mut days = Vec::new();
     for (i, (bucket, sketch)) in all.iter().enumerate() {
         // Buckets of a row or two cannot be compared.
-        let against = |other: usize| compare(&operator, &all[other].1, sketch).ok().map(told);
+        let against = |other: usize| compare(&operator, &all[other].1, sketch).ok().map(summary);
         let before = i.checked_sub(1).and_then(against);
         let start = (i > 0).then(|| against(0)).flatten();
         days.push(json!({ "bucket": bucket, "rows": sketch.rows(), "before": before, "first": start }));
@@ -223,7 +223,7 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     let task =
         [Task::Kmeans, Task::Gmm, Task::Pca, Task::Kmedians].into_iter().find(|t| t.name() == asked.task);
     let task = task.ok_or_else(|| {
-        refused(format!("`{}` is not learned here: choose kmeans, gmm, pca or kmedians", asked.task))
+        refused(format!("`{}` cannot be learned here: choose kmeans, gmm, pca or kmedians", asked.task))
     })?;
     let kind = asked.covariance.as_deref().unwrap_or("diag");
     let covariance = CovarianceKind::by_name(kind)
@@ -243,7 +243,7 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     };
     let first = slice.streams.first().ok_or_else(|| refused("no stream is named".into()))?;
     let operator = shared.operators.get(&shared.store.stream(first)?)?;
-    let params = LearnParams { task, k, covariance, seed: asked.seed, ..LearnParams::default() };
+    let params = LearnParams::new(task, k).covariance(covariance).seed(asked.seed);
     let learned = learn(&operator, &sketch.moments()?, &params)?;
     serde_json::to_value(&learned.model).map_err(|e| Error::Store(e.to_string()))
 }

@@ -130,7 +130,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
 fn nobody() -> Refusal {
     Refusal::new(
         StatusCode::UNAUTHORIZED,
-        "a valid token is needed: Authorization: Bearer TOKEN (compressive token create)",
+        "a valid token is needed: Authorization: Bearer TOKEN; whoever runs the collector can make one",
     )
 }
 

@@ -24,7 +24,7 @@ use crate::lock;
 use crate::payload;
 use crate::store::{Batch, Content, Stream};
 use crate::token::Role;
-use compressive_client::{Answer, Kind};
+use compressive_client::{Answer, BatchKind};
 
 /// The header that names the stream's spec.
 pub(crate) const FINGERPRINT: &str = "compressive-fingerprint";
@@ -73,7 +73,7 @@ pub(super) async fn batch(
     };
     let content = shared.compute(read).await??;
     let rows = rows_of(&content);
-    if rows.unsigned_abs() > shared.limits.rows && kind != Kind::Sketch {
+    if rows.unsigned_abs() > shared.limits.rows && kind != BatchKind::Sketch {
         let most = shared.limits.rows;
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -106,16 +106,16 @@ fn answered(answer: Answer, repeated: bool) -> Response {
 }
 
 /// What a batch must say before its body is read: key, fingerprint, type.
-fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kind), Refusal> {
+fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, BatchKind), Refusal> {
     let key = only(headers, KEY).filter(|key| {
         !key.is_empty() && key.len() <= KEY_LENGTH && key.bytes().all(|b| b.is_ascii_graphic())
     });
     let key = key.ok_or_else(|| {
-        let problem = format!("the header Idempotency-Key is missing, there twice, or no key; give each batch one of 1 to {KEY_LENGTH} printable characters");
+        let problem = format!("the header Idempotency-Key is missing, repeated or not a key; give each batch one of 1 to {KEY_LENGTH} printable characters");
         Refusal::new(StatusCode::BAD_REQUEST, problem)
     })?;
     let found = only(headers, FINGERPRINT).ok_or_else(|| {
-        let problem = "the header Compressive-Fingerprint is missing, or there twice; it names the spec the batch was made with";
+        let problem = "the header Compressive-Fingerprint is missing or repeated; it names the spec the batch was made with";
         Refusal::new(StatusCode::BAD_REQUEST, problem)
     })?;
     let expected = stream.spec.fingerprint();
@@ -123,9 +123,9 @@ fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Kin
         let found = found.chars().take(40).collect();
         return Err(Error::Fingerprint { name: name.into(), expected, found }.into());
     }
-    let kind = only(headers, header::CONTENT_TYPE.as_str()).and_then(Kind::of);
+    let kind = only(headers, header::CONTENT_TYPE.as_str()).and_then(BatchKind::of);
     let kind = kind.ok_or_else(|| {
-        let known = Kind::ALL.map(Kind::media_type).join(", ");
+        let known = BatchKind::ALL.map(BatchKind::media_type).join(", ");
         Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the Content-Type must be one of {known}"))
     })?;
     Ok((key.to_owned(), kind))
@@ -142,12 +142,12 @@ pub(super) async fn body(shared: &Shared, request: Request) -> Result<(Vec<u8>, 
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, problem)
     };
     if request.headers().contains_key(header::CONTENT_ENCODING) {
-        let problem = "compressed bodies are not taken; send the body as it is";
+        let problem = "compressed bodies are not accepted; send the body as it is";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
     }
-    let told =
+    let announced =
         request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    if told.is_some_and(|length| length > limits.body) {
+    if announced.is_some_and(|length| length > limits.body) {
         return Err(too_large());
     }
     let read = async {

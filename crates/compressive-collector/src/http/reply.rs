@@ -72,7 +72,7 @@ impl From<PathRejection> for Refusal {
     }
 }
 
-/// The stream in a path, as it was written there: it may be no name at all.
+/// The stream in a path, as it was written there: it may not be a name at all.
 pub(super) struct Named(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
@@ -115,5 +115,8 @@ pub(super) async fn unknown() -> Refusal {
 }
 
 pub(super) async fn wrong_method() -> Refusal {
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method; see GET /openapi.json")
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path does not accept that method; see GET /openapi.json",
+    )
 }

@@ -11,10 +11,10 @@ use compressive::SketchSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::Slice;
 use crate::bucket::Every;
 use crate::http::reply::Named;
 use crate::http::{Refusal, Shared, ingest};
+use crate::slice::Slice;
 use crate::store::Stream;
 use crate::token::Role;
 use compressive_client::check_name;
@@ -45,7 +45,7 @@ pub(super) async fn make(
     check_name(&name).map_err(crate::Error::from)?;
     let (bytes, held) = ingest::body(&shared, request).await?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the spec is no UTF-8 text"))?;
+        .map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the spec is not UTF-8 text"))?;
     let spec = SketchSpec::from_json(&text).map_err(crate::Error::from)?;
     drop(held);
     let stream = Stream {
@@ -64,14 +64,14 @@ pub(super) async fn make(
     let made = shared.answer(move || -> crate::Result<_> {
         own.operators.get(&stream)?;
         let made = own.store.make_stream(&name, &stream)?;
-        Ok((made, told(&name, &own.store.stream(&name)?)))
+        Ok((made, describe(&name, &own.store.stream(&name)?)))
     });
-    let (made, told) = made.await??;
+    let (made, described) = made.await??;
     let status = if made { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(told)).into_response())
+    Ok((status, Json(described)).into_response())
 }
 
-fn told(name: &str, stream: &Stream) -> Value {
+fn describe(name: &str, stream: &Stream) -> Value {
     json!({
         "name": name, "fingerprint": stream.spec.fingerprint(), "every": stream.every, "keep": stream.keep, "created": stream.created,
         "feature": stream.spec.map.name(), "size": stream.spec.size, "columns": stream.spec.columns,
@@ -85,7 +85,7 @@ pub(super) async fn list(
 ) -> Result<Json<Value>, Refusal> {
     let all = shared.store.streams()?;
     let mine = all.iter().filter(|(name, _)| shared.guard.allow(&headers, Role::Read, &[name]).is_ok());
-    let mine: Vec<Value> = mine.map(|(name, stream)| told(name, stream)).collect();
+    let mine: Vec<Value> = mine.map(|(name, stream)| describe(name, stream)).collect();
     if mine.is_empty() {
         // Tells the one who may read nothing from the one for whom there is nothing.
         shared.guard.allow(&headers, Role::Read, &[""]).or_else(|refusal| match refusal.status {
@@ -104,7 +104,7 @@ pub(super) async fn show(
 ) -> Result<Json<Value>, Refusal> {
     shared.guard.allow(&headers, Role::Read, &[&name])?;
     let stream = shared.store.stream(&name)?;
-    let mut value = told(&name, &stream);
+    let mut value = describe(&name, &stream);
     value["spec"] = json!(stream.spec);
     let own = Arc::clone(&shared);
     value["buckets"] = json!(shared.answer(move || own.store.counts(&name)).await??);

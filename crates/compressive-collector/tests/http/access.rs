@@ -5,7 +5,7 @@ use std::path::Path;
 
 use compressive::SketchOperator;
 use compressive::privacy::{LocalResponse, SeededEntropy};
-use compressive_client::Kind;
+use compressive_client::BatchKind;
 use compressive_collector::{Limits, Role, Tokens};
 use serde_json::{Value, json};
 
@@ -31,16 +31,16 @@ struct Request {
     method: &'static str,
     path: &'static str,
     body: Vec<u8>,
-    kind: Kind,
+    kind: BatchKind,
     expected: Statuses,
 }
 
 impl Request {
     fn new(method: &'static str, path: &'static str, expected: Statuses) -> Request {
-        Request { method, path, body: Vec::new(), kind: Kind::Json, expected }
+        Request { method, path, body: Vec::new(), kind: BatchKind::Json, expected }
     }
 
-    fn with(self, kind: Kind, body: impl Into<Vec<u8>>) -> Request {
+    fn with(self, kind: BatchKind, body: impl Into<Vec<u8>>) -> Request {
         Request { kind, body: body.into(), ..self }
     }
 
@@ -68,8 +68,8 @@ fn but(statuses: Statuses, status: u16) -> Statuses {
 fn requests(operator: &SketchOperator) -> Vec<Request> {
     let all = rows(ROWS);
     let spec = serde_json::to_vec(operator.spec()).unwrap();
-    let told = LocalResponse::new(operator.spec(), 2.0).unwrap();
-    let reports = told.reports(&bits(operator, &all), &mut SeededEntropy::new(1)).unwrap();
+    let response = LocalResponse::new(operator.spec(), 2.0).unwrap();
+    let reports = response.reports(&bits(operator, &all), &mut SeededEntropy::new(1)).unwrap();
     let private = LocalResponse::add_up(operator.spec(), &reports).unwrap().to_bytes();
     let csv: String = all.chunks(2).map(|r| format!("{},{}\n", r[0], r[1])).collect();
     let json = json!({ "columns": ["x", "y"], "rows": all.chunks(2).collect::<Vec<_>>() });
@@ -83,13 +83,13 @@ fn requests(operator: &SketchOperator) -> Vec<Request> {
         get("/healthz", PUBLIC),
         get("/metrics", PUBLIC),
         get("/openapi.json", PUBLIC),
-        post(Kind::Bits, bits(operator, &all)),
-        post(Kind::Reports, reports),
-        post(Kind::Json, serde_json::to_vec(&json).unwrap()),
-        post(Kind::Csv, format!("x,y\n{csv}").into_bytes()),
-        post(Kind::Sketch, offline(operator, &all).to_bytes()),
-        post(Kind::Sketch, private),
-        Request::new("POST", BATCHES, but(INGEST, 400)).with(Kind::Arrow, "no stream"),
+        post(BatchKind::Bits, bits(operator, &all)),
+        post(BatchKind::Reports, reports),
+        post(BatchKind::Json, serde_json::to_vec(&json).unwrap()),
+        post(BatchKind::Csv, format!("x,y\n{csv}").into_bytes()),
+        post(BatchKind::Sketch, offline(operator, &all).to_bytes()),
+        post(BatchKind::Sketch, private),
+        Request::new("POST", BATCHES, but(INGEST, 400)).with(BatchKind::Arrow, "no stream"),
         get("/v1/streams", [200; 9]),
         get("/v1/streams/fleet", READ),
         get("/v1/streams/nobody", but(READ_ALL, 404)),
@@ -102,14 +102,15 @@ fn requests(operator: &SketchOperator) -> Vec<Request> {
         get("/v1/private?streams=fleet,other", READ_ALL),
         get("/v1/drift?streams=fleet", READ),
         get("/v1/drift?streams=fleet,other", READ_ALL),
-        // One who is known is told what is wrong with the question.
+        // A known sender learns what is wrong with the question.
         get("/v1/drift?stream=fleet", [400; 9]),
-        Request::new("POST", "/v1/fit", READ).with(Kind::Json, fit(json!(["fleet"]))),
-        Request::new("POST", "/v1/fit", READ_ALL).with(Kind::Json, fit(json!(["fleet", "other"]))),
-        Request::new("POST", "/v1/fit", but(READ_ALL, 400)).with(Kind::Json, fit(json!([]))),
+        Request::new("POST", "/v1/fit", READ).with(BatchKind::Json, fit(json!(["fleet"]))),
+        Request::new("POST", "/v1/fit", READ_ALL).with(BatchKind::Json, fit(json!(["fleet", "other"]))),
+        Request::new("POST", "/v1/fit", but(READ_ALL, 400)).with(BatchKind::Json, fit(json!([]))),
         Request::new("POST", "/v1/backup", ADMIN_OF_ALL),
-        Request::new("PUT", "/v1/streams/fleet?every=day", ADMIN).with(Kind::Json, spec.clone()),
-        Request::new("PUT", "/v1/streams/third?every=day", but(ADMIN_OF_ALL, 201)).with(Kind::Json, spec),
+        Request::new("PUT", "/v1/streams/fleet?every=day", ADMIN).with(BatchKind::Json, spec.clone()),
+        Request::new("PUT", "/v1/streams/third?every=day", but(ADMIN_OF_ALL, 201))
+            .with(BatchKind::Json, spec),
         Request::new("DELETE", "/v1/streams/fleet/buckets?to=2020-01-01", ADMIN),
         Request::new("DELETE", "/v1/streams/fleet/buckets", but(ADMIN, 400)),
         Request::new("DELETE", "/v1/streams/nobody", but(ADMIN_OF_ALL, 404)),
@@ -205,7 +206,7 @@ fn every_role_may_do_its_own_and_nothing_else() {
             assert_eq!(found, expected, "{who:?} ({key}): {} {}", request.method, request.path);
             let counted = if found == 200 && request.path == BATCHES { ROWS } else { 0 };
             let is_private =
-                request.kind == Kind::Reports || request.body.windows(9).any(|w| w == b"mechanism");
+                request.kind == BatchKind::Reports || request.body.windows(9).any(|w| w == b"mechanism");
             *(if is_private { &mut private } else { &mut plain }) += counted;
             if last && found == 200 {
                 made(&running, &operator, &admin);

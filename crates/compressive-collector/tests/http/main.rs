@@ -6,7 +6,7 @@ mod running;
 
 use std::time::Duration;
 
-use compressive_client::Kind;
+use compressive_client::BatchKind;
 use compressive_collector::{Limits, Role, Tokens};
 
 use running::{BATCHES, Running, bits, made, offline, operator, rows};
@@ -17,7 +17,7 @@ fn bits_rows_and_sketches_add_up_to_the_offline_sketch_to_the_byte() {
     let running = Running::start(folder.path(), true, Limits::default());
     made(&running, &operator, "");
     let fingerprint = operator.fingerprint().to_owned();
-    let push = |key: &str, kind: Kind, body: &[u8]| {
+    let push = |key: &str, kind: BatchKind, body: &[u8]| {
         let headers = [
             ("idempotency-key", key),
             ("compressive-fingerprint", &fingerprint),
@@ -29,10 +29,10 @@ fn bits_rows_and_sketches_add_up_to_the_offline_sketch_to_the_byte() {
     let csv: String = parts[1].chunks(2).map(|r| format!("{},{}\n", r[1], r[0])).collect();
     let json = serde_json::json!({ "columns": ["y", "x", "z"], "rows": parts[2].chunks(2).map(|r| vec![r[1], r[0], 7.0]).collect::<Vec<_>>() });
     let sent = [
-        ("a", Kind::Bits, bits(&operator, parts[0])),
-        ("b", Kind::Csv, format!("y,x\n{csv}").into_bytes()),
-        ("c", Kind::Json, serde_json::to_vec(&json).unwrap()),
-        ("d", Kind::Sketch, offline(&operator, parts[3]).to_bytes()),
+        ("a", BatchKind::Bits, bits(&operator, parts[0])),
+        ("b", BatchKind::Csv, format!("y,x\n{csv}").into_bytes()),
+        ("c", BatchKind::Json, serde_json::to_vec(&json).unwrap()),
+        ("d", BatchKind::Sketch, offline(&operator, parts[3]).to_bytes()),
     ];
     for (key, kind, body) in &sent {
         let (status, head, first) = push(key, *kind, body);
@@ -41,7 +41,7 @@ fn bits_rows_and_sketches_add_up_to_the_offline_sketch_to_the_byte() {
         let (status, head, again) = push(key, *kind, body);
         assert!(status == 200 && again == first && head.contains("idempotent-replayed: true"));
     }
-    assert_eq!(push("a", Kind::Bits, &sent[0].2[..13]).0, 422);
+    assert_eq!(push("a", BatchKind::Bits, &sent[0].2[..13]).0, 422);
     let (status, _, sum) = running.send("GET", "/v1/sketch?streams=fleet", &[], b"");
     assert_eq!((status, sum), (200, offline(&operator, &all).to_bytes()));
     let (status, model) =

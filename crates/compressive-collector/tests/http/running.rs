@@ -31,13 +31,13 @@ impl Running {
             log: Log::None,
         };
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let (told, address) = std::sync::mpsc::channel();
+        let (sender, address) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let server = Server::start(&serve).await.unwrap();
-                told.send(server.address().unwrap()).unwrap();
+                sender.send(server.address().unwrap()).unwrap();
                 server.run(async { drop(stopped.await) }).await;
             });
         });

@@ -4,7 +4,7 @@ use super::number;
 use super::record::{cut, empty_line, record};
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
-use crate::plan::{ColumnInfo, Kind};
+use crate::plan::{ColumnInfo, ColumnKind};
 
 /// Records looked at to tell what the columns hold.
 const SAMPLE_RECORDS: usize = 1000;
@@ -16,7 +16,7 @@ const SAMPLE_FIELDS: usize = 4 << 20;
 const MAX_COLUMNS: usize = 1 << 20;
 /// Delimiters tried; the first wins a tie.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Spellings of a missing value, which are no column names.
+/// Spellings of a missing value, which cannot be column names.
 const MISSING: [&str; 8] = ["", "na", "n/a", "null", "none", "-", "?", "."];
 
 /// How to read a text file, and where its rows start.
@@ -138,7 +138,7 @@ fn looks_like_header(first: &[String], rest: &[Sampled]) -> bool {
     if rest.is_empty() {
         return !first.iter().any(|field| is_number(field));
     }
-    let numeric = |i: usize| column_kind(rest, i) == Kind::Number;
+    let numeric = |i: usize| column_kind(rest, i) == ColumnKind::Number;
     let mut named = false;
     let mut any_numeric = false;
     for (_, field) in first.iter().enumerate().filter(|(i, _)| numeric(*i)) {
@@ -171,7 +171,7 @@ fn column_names(first: &[String], has_header: bool) -> Vec<String> {
 
 /// A column is numeric if at least half of its values that are not missing are numbers: the others are then
 /// bad values, reported with their row. Missing values alone make no column numeric.
-fn column_kind(rows: &[Sampled], i: usize) -> Kind {
+fn column_kind(rows: &[Sampled], i: usize) -> ColumnKind {
     let mut numbers = 0;
     let mut texts = 0;
     let mut example = None;
@@ -184,9 +184,9 @@ fn column_kind(rows: &[Sampled], i: usize) -> Kind {
         }
     }
     match example {
-        Some(example) if texts > numbers => Kind::Text { example: example.clone() },
-        _ if numbers > 0 => Kind::Number,
-        _ => Kind::Empty,
+        Some(example) if texts > numbers => ColumnKind::Text { example: example.clone() },
+        _ if numbers > 0 => ColumnKind::Number,
+        _ => ColumnKind::Empty,
     }
 }
 
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn kinds_follow_the_majority() {
         let (_, columns) = seen("n,t,e,m\n1,a,,1\n2,b,NA,x\n3,4,,2\n");
-        assert_eq!(columns[0].kind, Kind::Number);
-        assert_eq!(columns[1].kind, Kind::Text { example: "a".into() });
-        assert_eq!(columns[2].kind, Kind::Empty);
-        assert_eq!(columns[3].kind, Kind::Number);
+        assert_eq!(columns[0].kind, ColumnKind::Number);
+        assert_eq!(columns[1].kind, ColumnKind::Text { example: "a".into() });
+        assert_eq!(columns[2].kind, ColumnKind::Empty);
+        assert_eq!(columns[3].kind, ColumnKind::Number);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A field that starts with a quote ends at the next quote that is not doubled; what follows up to the
 //! delimiter is taken as it stands. A quote anywhere else is an ordinary character. Records end at a newline
-//! outside quotes, with an optional carriage return before it; empty lines are no records.
+//! outside quotes, with an optional carriage return before it; empty lines are skipped.
 
 /// A field: its text without quotes, the position after its terminator, and whether it ends the record.
 pub(super) struct Field<'a> {

@@ -17,7 +17,7 @@ use header::{HEADER_BYTES_MAX, Header};
 use crate::chunk::{RowChunk, RowReader};
 use crate::error::{Error, Result};
 use crate::fileio::{self, BufferPool, PeekReader};
-use crate::plan::{ColumnInfo, Kind, Plan};
+use crate::plan::{ColumnInfo, ColumnKind, Plan};
 use crate::table::{Opened, Parts, Sink, Spread, Table, drain};
 
 /// Bytes of rows per part.
@@ -68,7 +68,7 @@ fn finish(
 }
 
 fn columns(header: &Header) -> Vec<ColumnInfo> {
-    (0..header.n_columns).map(|i| ColumnInfo { name: format!("x{i}"), kind: Kind::Number }).collect()
+    (0..header.n_columns).map(|i| ColumnInfo { name: format!("x{i}"), kind: ColumnKind::Number }).collect()
 }
 
 fn rows_per_part(header: &Header) -> u64 {

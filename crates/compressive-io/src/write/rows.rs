@@ -1,6 +1,6 @@
 //! Tables of one type that come row by row, as random features do, instead of column by column.
 
-use super::{Body, CellType, Cells, Encoded, Kind, TableFormat};
+use super::{Body, CellType, Cells, Encoded, FileFormat, TableFormat};
 use crate::error::{Error, Result};
 
 /// The values of a chunk, row-major.
@@ -54,7 +54,7 @@ impl TableFormat {
             return Err(Error::WrongWidth { expected: width, found: values.len() % width });
         }
         let rows = values.len() / width;
-        if self.kind != Kind::Npy || self.common != values.cell_type() {
+        if self.kind != FileFormat::Npy || self.common != values.cell_type() {
             return self.encode((0..self.names.len()).map(|c| values.column(c, width)).collect());
         }
         let bytes = match values {

@@ -8,7 +8,7 @@ use compressive::privacy::{
 };
 use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec};
 
-use crate::audit::epsilon_lower_bound;
+use crate::epsilon_bound::epsilon_lower_bound;
 use crate::error::Result;
 use crate::experiment::draws;
 use crate::experiment::report::{Cell, Report, Table, Verdict};
@@ -127,13 +127,8 @@ impl Claim {
 
     /// The release as planned, with the scale of its noise divided.
     fn release(&self, spec: &SketchSpec) -> Result<Release> {
-        let params = PrivacyParams {
-            epsilon: EPSILON,
-            delta: self.delta,
-            neighbours: self.neighbours,
-            public_spec: true,
-            ..PrivacyParams::default()
-        };
+        let params =
+            PrivacyParams::new(EPSILON).delta(self.delta).neighbours(self.neighbours).public_spec(true);
         let mut release = Release::plan(spec, &params)?;
         let divided = |scale: u64| (scale as f64 / self.divisor) as u64;
         if self.divisor != 1.0 {
@@ -142,7 +137,7 @@ impl Claim {
                 Mechanism::DiscreteGaussian { sigma } => {
                     Mechanism::DiscreteGaussian { sigma: divided(sigma) }
                 }
-                local @ Mechanism::LocalResponse { .. } => local,
+                local => local,
             };
         }
         Ok(release)
@@ -169,7 +164,7 @@ fn log_ratio(noisy: &PrivateSketch, tables: &[Sketch; 2], release: &Release) -> 
             })
             .sum(),
         // No release of a sketch; audited by `local-privacy`.
-        Mechanism::LocalResponse { .. } => f64::NAN,
+        _ => f64::NAN,
     };
     let of_rows = release.rows_scale.map_or(0.0, |scale| {
         let scale = scale.numerator as f64 / scale.denominator as f64;
@@ -226,7 +221,7 @@ mod tests {
             let verdict = row.verdict.as_ref().expect("all rows are judged");
             assert_eq!(verdict.outcome, Outcome::Met, "{row:?}");
             let bound = row.cells[5].numbers["bound"];
-            // A bound far below the claim would be no audit either.
+            // A bound far below the claim would not be an audit either.
             assert!(bound > 0.5 && (bound > 1.0) == (row.cells[2].numbers["divisor"] > 1.0), "{row:?}");
         }
     }

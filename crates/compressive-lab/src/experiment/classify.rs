@@ -52,7 +52,7 @@ fn one(set: &Labelled, draw: u64) -> Result<Vec<f64>> {
         for (method, uniform) in
             [(Method::Correlation, true), (Method::Correlation, false), (Method::Nearest, false)]
         {
-            let params = ClassifyParams { method, uniform, ..ClassifyParams::default() };
+            let params = ClassifyParams::default().method(method).uniform(uniform);
             errors.push(split.error(&operator, &sketches, &params)?);
         }
     }
@@ -65,7 +65,7 @@ fn one(set: &Labelled, draw: u64) -> Result<Vec<f64>> {
     let mixture = split.error(&operator, &sketches, &params)?;
     let method = choose(&operator, &train, &labels, &params)?.map_or(params.method, |c| c.method);
     let same = method == params.method;
-    let chosen = ClassifyParams { method, ..params };
+    let chosen = params.method(method);
     errors.extend([mixture, if same { mixture } else { split.error(&operator, &sketches, &chosen)? }]);
     Ok(errors)
 }

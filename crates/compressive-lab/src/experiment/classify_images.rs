@@ -43,7 +43,7 @@ const PHASES: [f64; 3] = [2.0, 3.0, 4.0];
 fn errors(split: &Split<'_>, operator: &SketchOperator) -> Result<Vec<f64>> {
     let sketches = split.sketches(operator)?;
     let error = |method| {
-        let params = ClassifyParams { method, uniform: true, ..ClassifyParams::default() };
+        let params = ClassifyParams::default().method(method).uniform(true);
         split.error(operator, &sketches, &params)
     };
     RULES.into_iter().map(error).collect()

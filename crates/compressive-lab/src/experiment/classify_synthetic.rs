@@ -126,7 +126,7 @@ fn one_draw(data: Data, sizes: &[usize], draw: u64) -> Result<Accuracies> {
             let operator = spec.build()?;
             let sketches = split.sketches(&operator)?;
             let accuracy = |method: Method| -> Result<f64> {
-                let params = ClassifyParams { method, uniform: true, ..ClassifyParams::default() };
+                let params = ClassifyParams::default().method(method).uniform(true);
                 Ok(100.0 - split.error(&operator, &sketches, &params)?)
             };
             found.correlation[at].push(accuracy(Method::Correlation)?);
@@ -144,8 +144,7 @@ fn mixture(split: &Split<'_>, k: usize, draw: u64) -> Result<f64> {
     let params = Request::new(Task::Classify, k).seed(draw);
     let operator =
         design(Look::Sample { rows: &train, columns: &split.all.columns() }, &params)?.spec.build()?;
-    let mut params =
-        ClassifyParams { uniform: true, k: Some(Components::Exactly(k)), ..ClassifyParams::default() };
+    let mut params = ClassifyParams::default().uniform(true).k(Components::Exactly(k));
     params.search.threads = 1;
     Ok(100.0 - split.error(&operator, &split.sketches(&operator)?, &params)?)
 }

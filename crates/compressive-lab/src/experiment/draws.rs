@@ -10,7 +10,7 @@ use compressive_data::parallel::thread_count;
 /// Calls `work(draw)` for every draw, whole draws at a time, and returns the results in the order of the
 /// draws.
 ///
-/// The progress is told after each. The first error, in that order, is returned; draws not yet begun are then
+/// Progress is reported after each. The first error, in that order, is returned; draws not yet begun are then
 /// left out.
 pub(super) fn map<T: Send>(
     draws: usize,

@@ -6,7 +6,7 @@ use compressive::density::atom::{AtomFamily, Shape as AtomShape};
 use compressive::design::{Look, Request, Task, design, look_spec};
 use compressive::learn::propose::clompr::cl_ompr;
 use compressive::learn::propose::greedy::{GreedyParams, Start};
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, learn};
+use compressive::learn::{Decoder, LearnParams, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
 use compressive::{
@@ -110,7 +110,7 @@ pub(super) fn private(
     let mut entropy = SeededEntropy::new(noise_seed);
     // A pilot is released for one row more or less; to replace a row is to remove one and add one.
     let changes = if privacy.neighbours == Neighbours::Replace { 2.0 } else { 1.0 };
-    let paid = PrivacyParams { epsilon: PILOT_SHARE * privacy.epsilon / changes, ..PrivacyParams::default() };
+    let paid = PrivacyParams::new(PILOT_SHARE * privacy.epsilon / changes);
     let (_, pilot) = accumulated(values, look_spec(&columns, &params)?)?;
     let pilot = privatize(&pilot, &paid, &mut entropy)?;
     let (operator, sums) = accumulated(values, design(Look::Private(&pilot), &params)?.spec)?;
@@ -152,14 +152,7 @@ pub(super) fn sketch_on(values: &[f64], spec: SketchSpec, threads: usize) -> Res
 impl Sketched {
     /// The model of a decoder with the program's defaults.
     fn learn(&self, task: Task, k: usize, decoder: Decoder, threads: usize) -> Result<Model> {
-        let params = LearnParams {
-            task,
-            k: Components::Exactly(k),
-            decoder,
-            covariance: CovarianceKind::Diag,
-            threads,
-            ..LearnParams::default()
-        };
+        let params = LearnParams::new(task, k).decoder(decoder).threads(threads);
         Ok(learn(&self.operator, &self.moments, &params)?.model)
     }
 
@@ -185,13 +178,7 @@ impl Sketched {
 
     /// A mixture of diagonal Gaussians by a decoder with so many restarts.
     pub fn mixture_of(&self, k: usize, decoder: Decoder, restarts: usize) -> Result<Mixture> {
-        let params = LearnParams {
-            task: Task::Gmm,
-            k: Components::Exactly(k),
-            decoder,
-            restarts: Some(restarts),
-            ..LearnParams::default()
-        };
+        let params = LearnParams::new(Task::Gmm, k).decoder(decoder).restarts(restarts);
         Ok(to_mixture(&learn(&self.operator, &self.moments, &params)?.model))
     }
 
@@ -251,12 +238,7 @@ fn to_mixture(model: &Model) -> Mixture {
         Content::Gmm { covariances: Covariances::Full(all), .. } => {
             (all.iter().flatten().flatten().copied().collect(), Shape::Full)
         }
-        Content::Kmeans { .. }
-        | Content::Kmedians { .. }
-        | Content::Stable { .. }
-        | Content::Pca { .. }
-        | Content::Generator(_)
-        | Content::Classify(_) => (Vec::new(), Shape::Diagonal),
+        _ => (Vec::new(), Shape::Diagonal),
     };
     let (weights, means) = (model.weights().to_vec(), model.locations().concat());
     Mixture { dim: model.dim(), weights, means, covariances, shape }
@@ -293,7 +275,7 @@ mod tests {
         let values: Vec<f64> = (0..4000).map(|i| 3.0 * (f64::from(i) * 0.7).sin()).collect();
         let params = Request::new(Task::Kmeans, 2).bounds(cube(2, 5.0));
         for (neighbours, changes) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
-            let privacy = PrivacyParams { epsilon: 2.0, neighbours, ..PrivacyParams::default() };
+            let privacy = PrivacyParams::new(2.0).neighbours(neighbours);
             let sketched = private(&values, 2, &params, &privacy, 1).expect("released");
             let Some(Source::Private { epsilon }) = sketched.operator.spec().source else {
                 panic!("the spec says what it cost")

@@ -113,9 +113,8 @@ fn describe(n: usize, params: &TrainParams) -> String {
 }
 
 fn params(options: &Options, draw: u64) -> TrainParams {
-    let defaults =
-        TrainParams { seed: draw, threads: thread_count(options.threads), ..TrainParams::default() };
-    let quick = TrainParams { layers: vec![32; 2], steps: 600, rate: 1e-2, ..defaults.clone() };
+    let defaults = TrainParams::default().seed(draw).threads(thread_count(options.threads));
+    let quick = defaults.clone().layers(vec![32; 2]).steps(600).rate(1e-2);
     options.pick(defaults, quick)
 }
 

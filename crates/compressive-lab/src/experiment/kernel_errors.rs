@@ -47,7 +47,7 @@ impl Set {
 
     /// The blocks of a feature: each n rows of so many entries.
     fn blocks(&self, wave: &Wave, pair: &Pair, size: usize, seed: u64) -> Result<Vec<Vec<f32>>> {
-        let waves = Waves { dither: pair.dither, ..Waves::new(wave.clone(), FrequencyLaw::Gaussian) };
+        let waves = Waves { dither: pair.dither.into(), ..Waves::new(wave.clone(), FrequencyLaw::Gaussian) };
         let mut spec = SketchSpec::new(fits::columns(self.dim), waves, self.width, size);
         spec.seed = seed;
         let operator = spec.build()?;

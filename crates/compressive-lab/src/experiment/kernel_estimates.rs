@@ -204,8 +204,8 @@ fn kernel_table(kernel: Kernel, outcomes: &[Draw]) -> Result<(Table, Figure)> {
         let mut cells = vec![Cell::number("distance", middle, 2), Cell::number("kernel", exact, 3)];
         cells.extend((0..3).map(cell));
         cells.push(Cell::text(format!("{closed:+.4}")).with("closed_form", closed));
-        let told = "both within 3 standard errors";
-        table.push(cells, Some(Verdict::bar(unbiased && known, told)));
+        let claim = "both within 3 standard errors";
+        table.push(cells, Some(Verdict::bar(unbiased && known, claim)));
     }
     Ok((table, figure(kernel, &means, &shape)?))
 }

@@ -78,7 +78,7 @@ impl<'a> Split<'a> {
             let mut sketch = Sketch::empty(operator);
             operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())?;
             let weight = sketch.weight();
-            Ok(ClassData { label: class.to_string(), moments: sketch.moments()?, weight })
+            Ok(ClassData::new(class.to_string(), sketch.moments()?, weight))
         };
         (0..classes).map(one).collect()
     }

@@ -9,7 +9,7 @@ use compressive::learn::Decoder;
 use compressive::privacy::{LocalResponse, PrivateSketch, SeededEntropy};
 use compressive::{FrequencyLaw, RowsRef, SketchOperator, SketchSpec, Wave, Waves};
 
-use crate::audit::epsilon_lower_bound;
+use crate::epsilon_bound::epsilon_lower_bound;
 use crate::error::Result;
 use crate::experiment::clusters::cell;
 use crate::experiment::draws::{self, median};
@@ -23,7 +23,7 @@ use compressive_data::{KMeansParams, Rng, Rows, generate, lloyd, sse};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "local-privacy",
     title: "Local privacy: k-means from readings that answer for themselves",
-    reference: "subsampled entries after [CSH21] and [Sch21] figure 5.2, told by randomised response; no published numbers; Jagielski, Ullman and Oprea (2020) for the audit",
+    reference: "subsampled entries after [CSH21] and [Sch21] figure 5.2, reported by randomised response; no published numbers; Jagielski, Ullman and Oprea (2020) for the audit",
     work: run,
 };
 
@@ -57,7 +57,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
     let draws = options.draws(20, 1);
     let rows: &[usize] = options.pick(&[100_000, 1_000_000], &[100_000]);
     let ratios: &[usize] = options.pick(&RATIOS, &RATIOS[..1]);
-    let columns = ["n", "m / (k d)", "epsilon", "entries told", "RSSE", "RSSE, one entry told"];
+    let columns = ["n", "m / (k d)", "epsilon", "entries reported", "RSSE", "RSSE, one entry reported"];
     let mut table =
         Table::new("k-means from reports: median relative SSE (share of draws at most 1.05)", &columns);
     let mut figures = Vec::new();
@@ -72,12 +72,12 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
             };
             let mut curve = Vec::new();
             for (which, &epsilon) in BUDGETS.iter().enumerate() {
-                let told = [0, 1].map(|method| of(&outcomes, &|o| o.reports[which][method]));
-                curve.push((epsilon.log2(), median(&told[0]).log10()));
+                let by_method = [0, 1].map(|method| of(&outcomes, &|o| o.reports[which][method]));
+                curve.push((epsilon.log2(), median(&by_method[0]).log10()));
                 let mut cells = head(n_rows, ratio, &epsilon.to_string());
                 cells.push(Cell::number("entries", f64::from(entries(epsilon)?), 0));
-                cells.extend(told.iter().map(|losses| cell(losses)));
-                table.push(cells, judge(n_rows, ratio, epsilon, median(&told[0])));
+                cells.extend(by_method.iter().map(|losses| cell(losses)));
+                table.push(cells, judge(n_rows, ratio, epsilon, median(&by_method[0])));
             }
             let exact = of(&outcomes, &|o| o.exact);
             let mut cells = head(n_rows, ratio, "exact bits");
@@ -145,8 +145,8 @@ fn one_draw(n_rows: usize, ratios: &[usize], draw: u64) -> Result<Vec<Outcome>> 
                     continue;
                 }
                 let seed = 1000 * draw + 10 * which as u64 + method as u64;
-                let told = add_up(&sketched.operator, &sample.values, answer, seed)?;
-                sketched.moments = told.moments();
+                let reported = add_up(&sketched.operator, &sample.values, answer, seed)?;
+                sketched.moments = reported.moments();
                 losses[method] = loss(&sketched)?;
             }
             reports.push(losses);
@@ -179,7 +179,7 @@ fn add_up(
 
 fn audit_table(options: &Options, progress: &mut Progress<'_>) -> Result<Table> {
     let reports = options.pick(2_000_000, 200_000);
-    let columns = ["claimed epsilon", "entries told", "spent", "epsilon is at least"];
+    let columns = ["claimed epsilon", "entries reported", "spent", "epsilon is at least"];
     let mut table = Table::new(
         format!("Audit: lower bounds on epsilon from {reports} reports of each of two readings"),
         &columns,
@@ -195,10 +195,10 @@ fn audit_table(options: &Options, progress: &mut Progress<'_>) -> Result<Table> 
             // The few reports of a quick run cannot show as much.
             _ => (!options.quick).then(|| Verdict::bar(bound > claim, "an overspent budget is caught")),
         };
-        let told = LocalResponse::new(&plain_spec(), claim)?.entries();
+        let reported = LocalResponse::new(&plain_spec(), claim)?.entries();
         let cells = vec![
             Cell::number("claim", claim, 0),
-            Cell::number("entries", f64::from(told), 0),
+            Cell::number("entries", f64::from(reported), 0),
             Cell::text(if factor == 1.0 { "as claimed".into() } else { format!("{factor} times the claim") })
                 .with("factor", factor),
             Cell::number("bound", bound, 3),
@@ -222,7 +222,7 @@ fn audit(claim: f64, factor: f64, reports: usize, seed: u64) -> Result<f64> {
         let own = u64::from(x > 1.0);
         let body = answer.reports(&bits.repeat(reports), &mut SeededEntropy::new(2 * seed + own))?;
         let of = |report: &[u8]| -> f64 {
-            let ones = report.chunks_exact(4).filter(|told| told[0] & 1 == 1).count();
+            let ones = report.chunks_exact(4).filter(|entry| entry[0] & 1 == 1).count();
             if ones == entries as usize {
                 1.0
             } else if ones == 0 {

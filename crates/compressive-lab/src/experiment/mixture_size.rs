@@ -166,10 +166,10 @@ fn judge(table: &mut Table, curves: &Curves) {
         table.push(vec![Cell::text(claim), Cell::text(here)], Some(Verdict::bar(holds, detail)));
     };
     let falls = |curve: &[f64]| curve.windows(2).all(|pair| pair[1] < pair[0]);
-    let told = |curve: &[f64]| curve.iter().map(|x| format!("{x:.2}")).collect::<Vec<_>>().join(", ");
+    let listed = |curve: &[f64]| curve.iter().map(|x| format!("{x:.2}")).collect::<Vec<_>>().join(", ");
     add(
         format!("K = {k}: the error falls steadily with n"),
-        format!("`cl-ompr` {}; `auto` {}", told(greedy), told(auto)),
+        format!("`cl-ompr` {}; `auto` {}", listed(greedy), listed(auto)),
         falls(greedy) && falls(auto),
     );
     if k < 10 {
@@ -178,7 +178,7 @@ fn judge(table: &mut Table, curves: &Curves) {
             format!(
                 "K = {k}: the compressive algorithms are close to EM (within {CLOSE}; `iht` is said to fail often)"
             ),
-            format!("`auto`, `cl-ompr`, `cl-omp`, `split` above EM by {} at the largest n", told(&above)),
+            format!("`auto`, `cl-ompr`, `cl-omp`, `split` above EM by {} at the largest n", listed(&above)),
             above.iter().all(|gap| *gap <= CLOSE),
         );
         return;

@@ -95,9 +95,9 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         ];
         let alike = (complex / real - 1.0).abs() <= ALIKE;
         let worse = *feature != "sawtooth" || (0..4).all(|other| needed(other) < real.min(complex));
-        let told = if *feature == "sawtooth" { ", and more than all others" } else { "" };
-        let told = format!("real and complex alike, within {:.0}%{told}", 100.0 * ALIKE);
-        table.push(cells, Some(Verdict::bar(alike && worse, told)));
+        let claim = if *feature == "sawtooth" { ", and more than all others" } else { "" };
+        let claim = format!("real and complex alike, within {:.0}%{claim}", 100.0 * ALIKE);
+        table.push(cells, Some(Verdict::bar(alike && worse, claim)));
     }
     let figures = vec![figure(&looks, &of)?];
     Ok(Report { text: text(draws), tables: vec![table], figures, ..Report::default() })

@@ -154,7 +154,7 @@ fn one_draw(n_rows: usize, budgets: &[f64], draw: u64) -> Result<Vec<Outcome>> {
             Ok(sse(evaluated, &private_kmeans(rows, K, &bounds, &params)?.centers)?)
         };
         let params = Request::new(Task::Kmeans, K).bounds(fits::cube(DIM, BOX)).seed(draw);
-        let privacy = PrivacyParams { epsilon, ..PrivacyParams::default() };
+        let privacy = PrivacyParams::new(epsilon);
         let sketched = fits::private(&sample.values, DIM, &params, &privacy, seed)?;
         let ours = sse(evaluated, &sketched.centers(K, Decoder::Auto, 1)?)?;
         let all = [ours, baseline(PrivateStart::Uniform)?, baseline(PrivateStart::Spread)?];

@@ -132,7 +132,7 @@ fn one_draw(n_rows: usize, grid: &Grid, draw: u64) -> Result<Medians> {
 }
 
 fn privacy(epsilon: f64, delta: f64) -> PrivacyParams {
-    PrivacyParams { epsilon, delta, public_spec: true, ..PrivacyParams::default() }
+    PrivacyParams::new(epsilon).delta(delta).public_spec(true)
 }
 
 fn medians(outcomes: &[Medians], grid: &Grid) -> Medians {
@@ -204,7 +204,7 @@ fn forecast_name(verdict: plan::Verdict) -> &'static str {
     match verdict {
         plan::Verdict::Good => "good",
         plan::Verdict::Rough => "rough",
-        plan::Verdict::Hopeless => "hopeless",
+        _ => "hopeless",
     }
 }
 
@@ -219,7 +219,7 @@ fn judge(forecast: plan::Verdict, planned: usize, found: &[[f64; 2]]) -> Option<
             there <= 1.25 * best,
             format!("planned size {there:.2}, at most 1.25 times {best:.2}"),
         )),
-        plan::Verdict::Hopeless => None,
+        _ => None,
     }
 }
 

@@ -129,8 +129,7 @@ fn one_draw(case: &Case, n_rows: usize, options: &Options, draw: u64) -> Result<
     let questions: Vec<Question> = (0..QUERIES).map(|_| Question::draw(rows, &mut rng)).collect();
     let queries = questions.iter().map(|q| Query::parse(&q.text(), &operator.spec().columns));
     let queries = queries.collect::<std::result::Result<Vec<_>, _>>()?;
-    let answers =
-        answer(&operator, &moments, &queries, &QueryParams { seed: draw, ..QueryParams::default() })?;
+    let answers = answer(&operator, &moments, &queries, &QueryParams::default().seed(draw))?;
     let outcome = |(question, value): (&Question, &Value)| {
         let (truth, scale) = question.truth(rows);
         let Value::Number(Estimate { value, low, high, .. }) = value else { unreachable!("no histograms") };
@@ -158,7 +157,7 @@ fn sketched(how: How, rows: Rows<'_>, seed: u64) -> Result<Sketched> {
         How::Private(epsilon) => {
             let largest = values.iter().fold(0.0f64, |a, x| a.max(x.abs()));
             let bounds = Some(Bounds { low: vec![-largest; dim], high: vec![largest; dim] });
-            let privacy = PrivacyParams { epsilon, delta: 1e-6, ..PrivacyParams::default() };
+            let privacy = PrivacyParams::new(epsilon).delta(1e-6);
             fits::private(values, dim, &params.bounds(bounds), &privacy, seed)
         }
     }

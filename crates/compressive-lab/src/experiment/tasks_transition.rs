@@ -35,7 +35,7 @@ static LAWS: [(&str, FrequencyLaw); 2] =
 /// Names of the curves: task and decoder.
 const CURVES: [&str; 4] = ["k-means, cl-ompr x3", "k-means, auto", "mixture, cl-ompr x3", "mixture, auto"];
 
-/// What is told of one law and scale.
+/// What is reported for one law and scale.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     scale: f64,
@@ -94,16 +94,16 @@ fn text(n_rows: usize, draws: usize, [width, cloud]: [f64; 2]) -> Vec<String> {
         format!(
             "Success is a relative SSE of at most {SUCCESS}, or a likelihood a row (the geometric mean over the rows) of at least that of the truth divided by {SUCCESS}. `cl-ompr` x{RUNS} keeps the lowest cost of {RUNS} runs, with points for k-means and \
              diagonal Gaussians for mixtures. *Stuck* is an end above the cost of the solution: of points at the centres of Lloyd's algorithm from the true means or of the true mixture; \
-             it is not told of `auto` at k-means, whose atoms are no points."
+             it is not shown for `auto` at k-means, whose atoms are not points."
         ),
     ]
 }
 
-/// Shares of successes and of stuck ends; the latter are not told of `auto` at k-means.
+/// Shares of successes and of stuck ends; the latter are not shown for `auto` at k-means.
 fn share_cell(point: &Point, curve: usize) -> Cell {
     let (success, stuck) = (point.success[curve], point.stuck[curve]);
-    let told = if curve == 1 { String::new() } else { format!(" ({:.0}%)", 100.0 * stuck) };
-    Cell::text(format!("{:.0}%{told}", 100.0 * success)).with("success", success).with("stuck", stuck)
+    let stuck_share = if curve == 1 { String::new() } else { format!(" ({:.0}%)", 100.0 * stuck) };
+    Cell::text(format!("{:.0}%{stuck_share}", 100.0 * success)).with("success", success).with("stuck", stuck)
 }
 
 /// Successes and stuck ends of one law and scale.

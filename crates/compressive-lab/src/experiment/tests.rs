@@ -66,7 +66,7 @@ fn written_files_hold_the_page_its_origin_and_unrounded_numbers() {
     assert_eq!(rows[0]["verdict"]["outcome"], "met");
     assert!(rows[1]["cells"][1]["rsse"].is_null() && rows[1].get("verdict").is_none());
     assert_eq!(std::fs::read(&files[2]).expect("the figure"), [1, 2, 3]);
-    let error = write(&example(), &origin, &files[0]).expect_err("a file is no folder").to_string();
+    let error = write(&example(), &origin, &files[0]).expect_err("a file is not a folder").to_string();
     assert!(error.contains("example.md"), "{error}");
 }
 

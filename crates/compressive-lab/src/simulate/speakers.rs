@@ -140,7 +140,7 @@ fn mean_log_density(model: &Model, frames: &[f64]) -> Result<f64> {
 }
 
 /// MAP adaptation: $\mu_l \leftarrow (N_l \bar x_l + r \mu_l) / (N_l + r)$, with the frames' probabilities
-/// under the background as counts. A model that is no mixture of Gaussians stays as it is.
+/// under the background as counts. A model that is not a mixture of Gaussians stays as it is.
 fn adapted(background: &Model, frames: &[f64]) -> Result<Model> {
     let mut model = background.clone();
     let Content::Gmm { means, .. } = &mut model.content else { return Ok(model) };

@@ -83,7 +83,7 @@ def _has_pyarrow() -> bool:
 
 
 def _plain_frame(frame: Any) -> Any:
-    """The frame without its index, whose names are no columns of the table, and with names that are text."""
+    """The frame without its index, whose names are not columns of the table, and with names that are text."""
     if any(not isinstance(name, str) for name in frame.columns):
         frame = frame.rename(columns=str)
     return frame.reset_index(drop=True)

@@ -313,7 +313,7 @@ def _palette(count: int) -> list[Any]:
         return list(COLOURS[:count])
     from matplotlib import colormaps
 
-    # Beyond six, no palette is told apart by every eye: lightness then orders them.
+    # Beyond six, no palette can be told apart by every eye: lightness then orders them.
     return list(colormaps["viridis"](np.linspace(0.0, 0.92, count)))
 
 

@@ -203,15 +203,15 @@ def _spec_of(text: str) -> SketchSpec:
 
 
 def _collected(frame: Any) -> list[Any]:
-    """The rows of a small frame; what a partition's rows do not allow is told without the executors' stack."""
+    """The rows of a small frame; errors in a partition's rows are raised without the executors' stack."""
     from pyspark.errors import PySparkException
 
     try:
         rows: list[Any] = frame.collect()
     except PySparkException as error:
-        told = re.search(r"CompressiveError: (.*)", str(error))
-        if told is not None:
-            raise CompressiveError(told.group(1)) from error
+        message = re.search(r"CompressiveError: (.*)", str(error))
+        if message is not None:
+            raise CompressiveError(message.group(1)) from error
         missing = re.search(r"No module named '(compressive|pyarrow)", str(error))
         if missing is not None:
             raise ImportError(

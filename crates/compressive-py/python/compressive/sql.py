@@ -175,7 +175,7 @@ def _finder(specs: Mapping[str, SketchSpec]) -> Callable[[str], SketchSpec]:
         if text.lstrip().startswith("{"):
             return SketchSpec.from_json(text)
         known = ", ".join(map(repr, specs)) or "none"
-        raise CompressiveError(f"{text!r} is no registered spec (there are: {known}), and no JSON text of a spec")
+        raise CompressiveError(f"{text!r} is neither a registered spec (registered: {known}) nor the JSON text of one")
 
     return find
 

@@ -37,8 +37,8 @@ tips(document.getElementById("tip"));
       text.setAttribute("x", cx);
       text.setAttribute("y", cy);
     });
-    const told = data.names.slice(0, 10).map((name, l) => `${name}: ${number(data.means[l][a])}, ${number(data.means[l][b])}.`);
-    svg.setAttribute("aria-label", `Map on ${data.labels[a]} and ${data.labels[b]}. ${told.join(" ")}`);
+    const listed = data.names.slice(0, 10).map((name, l) => `${name}: ${number(data.means[l][a])}, ${number(data.means[l][b])}.`);
+    svg.setAttribute("aria-label", `Map on ${data.labels[a]} and ${data.labels[b]}. ${listed.join(" ")}`);
   }
   xs.addEventListener("change", draw);
   ys.addEventListener("change", draw);

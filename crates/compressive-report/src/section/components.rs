@@ -24,7 +24,7 @@ struct Line {
     /// For each column, the height of its bar from -1 to 1 and what it means.
     bars: Vec<(f64, String)>,
     /// What to say beside the bars.
-    told: String,
+    words: String,
 }
 
 /// Weights and profiles.
@@ -78,7 +78,7 @@ fn item(line: &Line, most: f64) -> String {
         escape(&line.name),
         escape(&line.name),
         100.0 * line.share / most,
-        escape(&line.told)
+        escape(&line.words)
     )
 }
 
@@ -102,7 +102,7 @@ fn strip(line: &Line) -> String {
         "<svg class=\"strip\" viewBox=\"0 0 {} 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Profile of {}: {}\">{bars}<line x1=\"0\" x2=\"{}\" y1=\"20\" y2=\"20\" class=\"zero\"/></svg>",
         d * 10,
         escape(&line.name),
-        escape(&line.told),
+        escape(&line.words),
         d * 10
     )
 }
@@ -134,7 +134,7 @@ fn profiles(model: &Model, shapes: &Shapes) -> Vec<Line> {
             colour: shapes.colours[l],
             share: shapes.weights[l],
             bars: (0..d).map(|c| (scores[c] / most, tip(c))).collect(),
-            told: stands_out(model, &scores),
+            words: stands_out(model, &scores),
         }
     };
     (0..shapes.k()).map(line).collect()
@@ -160,14 +160,14 @@ fn principal(model: &Model) -> Vec<Line> {
     let line = |(l, (v, variance)): (usize, (&Vec<f64>, &f64))| {
         let mut order: Vec<usize> = (0..v.len()).collect();
         order.sort_by(|&a, &b| v[b].abs().total_cmp(&v[a].abs()));
-        let told: Vec<String> =
+        let words: Vec<String> =
             order.iter().take(NAMED).map(|&c| format!("{} {:+.2}", model.columns[c], v[c])).collect();
         Line {
             name: format!("pc{}", l + 1),
             colour: l,
             share: variance / total_variance.max(f64::MIN_POSITIVE),
             bars: v.iter().zip(&model.columns).map(|(x, c)| (*x, format!("{c}: {x:+.3}"))).collect(),
-            told: told.join(", "),
+            words: words.join(", "),
         }
     };
     components.iter().zip(explained_variance).enumerate().map(line).collect()
@@ -179,7 +179,7 @@ fn priors(classifier: &compressive::model::Classifier) -> Vec<Line> {
         colour: class,
         share: *prior,
         bars: Vec::new(),
-        told: String::new(),
+        words: String::new(),
     };
     classifier.classes.iter().zip(&classifier.priors).enumerate().map(line).collect()
 }

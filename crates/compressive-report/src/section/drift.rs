@@ -111,17 +111,17 @@ fn distances(days: &[Day]) -> String {
         .filter(|d| d.before.as_ref().is_some_and(|c| c.p_value < ALARM))
         .map(|d| d.name.as_str())
         .collect();
-    let told = match alarms.len() {
+    let verdict = match alarms.len() {
         0 => "no sketch differs from the one before it".to_owned(),
         n if n <= 6 => format!("different from the one before: {}", alarms.join(", ")),
         n => format!("{n} of {} differ from the one before", days.len() - 1),
     };
     let alt = format!(
-        "Distance of each of {} from the one before and from the first: {told}.",
+        "Distance of each of {} from the one before and from the first: {verdict}.",
         count(days.len() as u64, "sketch")
     );
     let caption = format!(
-        "Distance of each sketch from the one before (line) and from the first (dashed), in units of what sampling alone gives. Large marks: different with p below {ALARM}. In short: {told}."
+        "Distance of each sketch from the one before (line) and from the first (dashed), in units of what sampling alone gives. Large marks: different with p below {ALARM}. In short: {verdict}."
     );
     figure(&chart.finish("drift-svg", &alt), &caption)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use compressive::Parameter;
 use serde_json::json;
 
 use crate::html::{escape, figure, rounded, section as part};
@@ -97,7 +98,11 @@ fn map(view: &View<'_>, projected: &Projected) -> String {
     chart.frame(&projected.names[0], &projected.names[1], None);
     let picture = chart.finish("map-svg", &alt(view, projected));
     let shown = match projected.points.len() {
-        0 => "no sample was given, so no rows are drawn (--data adds them)".to_owned(),
+        0 => {
+            let vocabulary = view.material.vocabulary;
+            let how = vocabulary.aside(&format!("{} adds them", vocabulary.name(Parameter::Data)));
+            format!("no sample was given, so no rows are drawn{how}")
+        }
         n => format!("{} behind them", count(n as u64, "row")),
     };
     let caption = format!(
@@ -161,7 +166,7 @@ fn controls(view: &View<'_>, projected: &Projected) -> String {
     let columns =
         view.axes.iter().filter(|axis| axis.vector.iter().filter(|v| **v != 0.0).count() == 1).count();
     let fewer = if columns < d {
-        format!("<span>the {columns} columns of {d} that tell most</span>")
+        format!("<span>the {columns} most telling of {d} columns</span>")
     } else {
         String::new()
     };

@@ -26,9 +26,9 @@ pub fn section(view: &View<'_>) -> String {
         chart.point((candidate.k as f64, log(candidate.misfit.value())), 4.5, class, &tip);
     }
     chart.frame("number of components k", "log10 of the misfit", None);
-    let told: Vec<String> =
+    let listed: Vec<String> =
         all.iter().map(|c| format!("k = {}: {}", c.k, number(c.misfit.value()))).collect();
-    let alt = format!("Misfit against the number of components. {}.", told.join("; "));
+    let alt = format!("Misfit against the number of components. {}.", listed.join("; "));
     let heads = ["k", "objective", "misfit"].map(String::from);
     let rows: Vec<Vec<String>> =
         all.iter().map(|c| vec![thousands(c.k as u64), number(c.cost), number(c.misfit.value())]).collect();

@@ -40,7 +40,7 @@ pub fn section(view: &View<'_>) -> String {
         if let Some(origin) = &model.origin {
             all.push(("decoder", format!("{}, seed {}", origin.decoder, origin.seed)));
         }
-        let quality = text::quality(model);
+        let quality = text::quality(model, view.material.vocabulary);
         if !quality.is_empty() {
             all.push(("fit", quality.trim_end().to_owned()));
         }

@@ -1,5 +1,7 @@
 //! How all this was made.
 
+use compressive::Command;
+
 use crate::html::{details, escape, section as part, table};
 use crate::page::View;
 use crate::words::number;
@@ -27,7 +29,7 @@ pub fn section(view: &View<'_>) -> String {
     let label = "The recipe as JSON";
     let recipe = format!(
         "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{label}\"><pre>{}</pre></div>\n",
-        escape(&shortened(&spec.to_json_pretty()))
+        escape(&shortened(&spec.to_json_pretty(), view.material.vocabulary.run(Command::ShowSpec)))
     );
     part(
         "reproduce",
@@ -41,12 +43,13 @@ pub fn section(view: &View<'_>) -> String {
 }
 
 /// Long recipes (landmarks, whitening matrices, tables) are cut.
-fn shortened(json: &str) -> String {
+fn shortened(json: &str, how_to_see_all: Option<String>) -> String {
     const MOST: usize = 6000;
     match json.char_indices().nth(MOST) {
         None => json.to_owned(),
         Some((at, _)) => {
-            format!("{}\n... (the rest is in the sketch: compressive inspect --spec)", &json[..at])
+            let how = how_to_see_all.map_or_else(String::new, |how| format!(": {how}"));
+            format!("{}\n... (the rest is in the sketch{how})", &json[..at])
         }
     }
 }

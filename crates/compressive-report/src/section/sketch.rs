@@ -80,15 +80,15 @@ fn residuals(view: &View<'_>, radii: &[f64], step: usize) -> String {
     chart.level(1.0, "dotted", "the noise of an entry");
     chart.frame("radius of the frequency", "|residual| / noise", None);
     let large = sorted.iter().filter(|r| **r > 3.0).count() as f64 / sorted.len() as f64;
-    let told = format!(
+    let summary = format!(
         "misfit {}, and {:.1}% of the entries are more than three times their noise away",
         number(explanation.misfit.value()),
         100.0 * large
     );
     let alt =
-        format!("What the model leaves of each entry, in units of its noise, against the radius: {told}.");
+        format!("What the model leaves of each entry, in units of its noise, against the radius: {summary}.");
     let caption = format!(
-        "What the model leaves of each entry, in units of its noise. A model that explains the sketch leaves dots around 1 at every radius; dots far above tell of structure it has not: {told}."
+        "What the model leaves of each entry, in units of its noise. A model that explains the sketch leaves dots around 1 at every radius; dots far above 1 show structure that it lacks: {summary}."
     );
     figure(&chart.finish("residuals-svg", &alt), &caption)
 }

@@ -38,6 +38,7 @@ use crate::sketch::operator::SketchOperator;
 
 /// What two sketches say about each other.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// $\lVert z_A - z_B\rVert / \sqrt m$, with no correction.
     pub distance: f64,

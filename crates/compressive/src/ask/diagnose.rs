@@ -22,12 +22,13 @@ use crate::learn::{
     mixture,
 };
 use crate::model::{Content, Covariances, Explained, Misfit, Model};
+use crate::names::named;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// What is wrong, if anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Nothing: the model has the lowest objective found and explains the sketch.
     Good,
@@ -44,8 +45,18 @@ pub enum Verdict {
     ScaleWrong,
 }
 
+named!(Verdict, "a verdict", {
+    Good => "good": "good",
+    TooSimple => "too-simple": "too simple: the rows have structure beyond this model",
+    CannotTell => "cannot-tell": "cannot tell: the sketch speaks neither for nor against this model",
+    DecoderStuck => "decoder-stuck": "decoder stuck: a better model of this kind exists",
+    SketchTooSmall => "sketch-too-small": "sketch too small: the best fit is not the truth",
+    ScaleWrong => "scale-wrong": "scale wrong: the frequencies (or the kernel) do not fit the rows",
+});
+
 /// The result of [`diagnose`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// What is wrong.
     pub verdict: Verdict,
@@ -75,7 +86,7 @@ pub struct Diagnosis {
 const STUCK: f64 = 1.02;
 /// Locations this many cluster widths from the reference's: another answer.
 const FAR: f64 = 0.5;
-/// Mean moduli outside this range tell of a wrong scale; a good one is 0.3 to 0.6.
+/// Mean moduli outside this range show a wrong scale; a good one is 0.3 to 0.6.
 const MODULUS: (f64, f64) = (0.02, 0.95);
 
 /// Compares a model with a reference under a sketch; without a reference, with a fresh search of four
@@ -133,7 +144,7 @@ impl Diagnosis {
 fn refuse_undiagnosed(content: &Content) -> Result<()> {
     let (problem, remedies) = match content {
         Content::Generator(_) => (
-            "a generative network is not diagnosed; its own `origin.misfit` tells how well it explains the sketch",
+            "a generative network is not diagnosed; its own `origin.misfit` says how well it explains the sketch",
             vec![Remedy::Run("compare its rows with others", Command::Score)],
         ),
         Content::Classify(_) => (
@@ -149,7 +160,7 @@ fn refuse_undiagnosed(content: &Content) -> Result<()> {
             ],
         ),
         Content::Stable { .. } => (
-            "stable laws are not diagnosed; their own `origin.misfit` tells how well they explain the sketch",
+            "stable laws are not diagnosed; their own `origin.misfit` says how well they explain the sketch",
             vec![],
         ),
         Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. } => return Ok(()),

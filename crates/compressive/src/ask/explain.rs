@@ -22,6 +22,7 @@ const LEAST: f64 = 0.3;
 
 /// A model under a sketch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Explanation {
     /// How well the model explains the sketch.
     #[serde(flatten)]
@@ -38,6 +39,7 @@ pub struct Explanation {
 
 /// One frequency of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Entry {
     /// $|z_j|$.
     pub observed: f64,
@@ -58,7 +60,7 @@ pub fn explain(operator: &SketchOperator, moments: &Moments, model: &Model) -> R
     if !matches!(model.content, Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. }) {
         return Err(Error::Task {
             field: "model",
-            problem: format!("a model of the task `{}` is not laid over a sketch", model.task()),
+            problem: format!("a model of the task `{}` cannot be laid over a sketch", model.task()),
         });
     }
     let target = Target::new(operator, moments)?;

@@ -32,7 +32,7 @@ pub(super) fn design(
     let dim = columns.len();
     shape.validate(dim)?;
     if params.whiten {
-        let problem = "whitened columns are no pixels".into();
+        let problem = "whitened columns are not pixels".into();
         return Err(Error::Spec { field: "transform", problem }.advise(Remedy::Drop(Parameter::Whiten)));
     }
     let smallest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -67,7 +67,8 @@ pub(super) fn design(
         | LawChoice::Leverage
         | LawChoice::Uniform
         | LawChoice::Box => {
-            let problem = "the frequencies of `conv` are drawn for activations, so no law of rows goes with it; use gaussian";
+            let problem =
+                "the frequencies of `conv` are drawn for activations, not for rows; use the law gaussian";
             return Err(Error::Spec { field: "law", problem: problem.into() });
         }
         LawChoice::Gaussian => FrequencyLaw::Gaussian,

@@ -68,7 +68,7 @@ pub enum Look<'a> {
 pub struct Designed {
     /// The recipe.
     pub spec: SketchSpec,
-    /// What the user is told.
+    /// What to tell the user.
     pub reasons: Vec<Reason>,
 }
 
@@ -148,8 +148,10 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
 /// Refuses more principal components than columns.
 fn check_components(params: &Settled, dim: usize) -> Result<()> {
     if params.task == Task::Pca && params.k > dim {
-        let problem =
-            format!("{dim} columns have no {} principal components; ask for {dim} or fewer", params.k);
+        let problem = format!(
+            "{dim} columns have fewer than {} principal components; ask for {dim} or fewer",
+            params.k
+        );
         return Err(Error::Spec { field: "k", problem });
     }
     Ok(())

@@ -98,7 +98,7 @@ pub(super) fn design(
     if params.task == Task::Pca {
         refuse_look(pilot.is_some())?;
         let spec = finish(columns, transform, bounds, None, 1.0, params)?;
-        return Ok(told(spec, None, reasons));
+        return Ok(designed(spec, None, reasons));
     }
     let seen = pilot.map_or(Seen::blind(columns.len()), |sketch| Seen::at(sketch, params.k));
     let unit = if pilot.is_some() { seen.width.hypot(seen.spread) } else { 1.0 };
@@ -124,11 +124,11 @@ pub(super) fn design(
     });
     let spec = finish(columns, transform, bounds, law, scale, params)?;
     let epsilon = pilot.map(|sketch| sketch.releases().iter().map(|r| r.epsilon).sum());
-    Ok(told(spec, epsilon, reasons))
+    Ok(designed(spec, epsilon, reasons))
 }
 
 /// The recipe with its source, and the source as the first reason.
-fn told(spec: SketchSpec, epsilon: Option<f64>, mut reasons: Vec<Reason>) -> Designed {
+fn designed(spec: SketchSpec, epsilon: Option<f64>, mut reasons: Vec<Reason>) -> Designed {
     let scale = spec.scale;
     let (source, first) = match epsilon {
         None => (Source::Bounds, Reason::Bounds { scale }),

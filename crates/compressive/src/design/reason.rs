@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::design::Task;
 
-/// One thing that the user is told about a recipe. How to change it is for the surface to say that asks.
+/// One thing to tell the user about a recipe. How to change it is for the surface to say.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {

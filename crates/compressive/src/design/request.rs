@@ -6,6 +6,7 @@ use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::{Named, named};
 use crate::sketch::MomentSet;
+use crate::setters::setters;
 use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
 use crate::sketch::spec::Bounds;
@@ -68,7 +69,7 @@ named!(Task, "a task", {
     Kmedians => "kmedians": "k centres of least sum of distances, which outliers hardly move",
     Stable => "stable": "A mixture of k alpha-stable laws, for heavy tails",
     Pca => "pca": "k principal components",
-    Generate => "generate": "A generative network, which makes rows like those of the data; k is not asked",
+    Generate => "generate": "A generative network, which makes rows like those of the data; k is not needed",
     Classify => "classify": "A classifier, from one sketch for each class",
 });
 
@@ -220,54 +221,38 @@ impl Default for Request {
     }
 }
 
-/// One method of [`Request`] for each field.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident: $type:ty),+ $(,)?) => {
-        impl Request {
-            $($(#[$doc])* #[must_use] pub fn $field(mut self, $field: impl Into<$type>) -> Request {
-                self.$field = $field.into();
-                self
-            })+
-        }
-    };
-}
-
-setters! {
+setters! { Request {
     /// For this task.
     task: Task,
     /// With this many clusters or components.
-    k: Option<usize>,
+    k: impl Into<Option<usize>>,
     /// With this many frequencies or landmarks.
-    size: Option<usize>,
+    size: impl Into<Option<usize>>,
     /// With this law.
-    law: Option<LawChoice>,
+    law: impl Into<Option<LawChoice>>,
     /// With this rule of the scale, or this value.
-    scale: Option<ScaleRule>,
+    scale: impl Into<Option<ScaleRule>>,
     /// With this feature.
-    feature: Option<Feature>,
+    feature: impl Into<Option<Feature>>,
     /// With or without dither.
-    dither: Option<bool>,
+    dither: impl Into<Option<bool>>,
     /// With or without whitening.
     whiten: bool,
     /// With this scaling of the columns.
     scaling: Scaling,
     /// With or without structured frequencies.
-    structured: Option<bool>,
+    structured: impl Into<Option<bool>>,
     /// With this data box.
-    bounds: Option<Bounds>,
+    bounds: impl Into<Option<Bounds>>,
     /// With or without an outline of the sample.
-    outline: Option<bool>,
+    outline: impl Into<Option<bool>>,
     /// With or without exact moments.
-    moments: Option<bool>,
-}
+    moments: impl Into<Option<bool>>,
+    /// With this seed.
+    seed: u64,
+} }
 
 impl Request {
-    /// With this seed.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Request {
-        Request { seed, ..self }
-    }
-
     /// A recipe for k clusters, or components, of a task.
     pub fn new(task: Task, k: usize) -> Request {
         Request { task, k: Some(k), ..Request::default() }

@@ -66,6 +66,14 @@ pub enum Parameter {
     Moments,
     /// Making the stream, with buckets of this length.
     Make,
+    /// Rows to show.
+    Data,
+    /// Steps of a training.
+    Steps,
+    /// Widths of a network's layers.
+    Layers,
+    /// The backup to start from.
+    Restore,
 }
 
 named!(Parameter, "a parameter", {
@@ -97,6 +105,10 @@ named!(Parameter, "a parameter", {
     Labels => "labels": "column of labels",
     Moments => "moments": "exact moments",
     Make => "make": "length of buckets",
+    Data => "data": "data",
+    Steps => "steps": "steps",
+    Layers => "layers": "layers",
+    Restore => "restore": "backup",
 });
 
 /// A step that a remedy sends the user to; how it is taken differs by surface.
@@ -123,6 +135,8 @@ pub enum Command {
     Score,
     /// A classifier measured on labelled rows.
     ScoreLabels,
+    /// The spec of a sketch.
+    ShowSpec,
 }
 
 /// Something that the user can do about an error.

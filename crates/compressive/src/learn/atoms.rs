@@ -14,6 +14,7 @@ use crate::learn::refine::Shares;
 use crate::learn::{Candidate, Components, Learned, choose_k, on_density, weighted_landmarks};
 use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
 use crate::num::random::{Purpose, Stream};
+use crate::setters::setters;
 use crate::sketch::operator::SketchOperator;
 
 /// How to search for atoms.
@@ -39,6 +40,19 @@ impl Default for SearchParams {
         SearchParams { decoder: Decoder::Auto, restarts: None, start: Start::Range, seed: 0, threads: 1 }
     }
 }
+
+setters! { SearchParams {
+    /// With this decoder.
+    decoder: Decoder,
+    /// With this many runs.
+    restarts: impl Into<Option<usize>>,
+    /// From these starting points.
+    start: Start,
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+} }
 
 /// Atoms of a family, before they are brought to the user's units.
 #[derive(Clone, Debug)]
@@ -343,7 +357,7 @@ fn fill_empty(target: &Target, decoded: &mut Decoded, seed: u64) {
     }
 }
 
-/// Refuses a sketch whose rows cannot be told apart.
+/// Refuses a sketch of equal rows.
 fn check_data(target: &Target, k: Components) -> Result<()> {
     let wanted = match k {
         Components::Exactly(k) => k,

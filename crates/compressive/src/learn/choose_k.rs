@@ -4,7 +4,7 @@
 //! missing. From `low` upwards:
 //!
 //! 1. the first k that the sketch does not speak against is taken (two more are tried, for the table);
-//! 2. if none is, the data are no such mixture, and k is where the curve of $\ln$ misfit bends most.
+//! 2. if none is, the data are not such a mixture, and k is where the curve of $\ln$ misfit bends most.
 //!
 //! Cost: one decoding for each k tried.
 
@@ -16,6 +16,7 @@ use crate::model::{Explained, Misfit};
 
 /// The objective for one number of components.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Candidate {
     /// Number of components.
     pub k: usize,

@@ -11,6 +11,7 @@ use crate::sketch::operator::SketchOperator;
 
 /// Kind of covariance of a mixture's components.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum CovarianceKind {
     /// One width for each component, after each column was scaled by its spread.
     Iso,

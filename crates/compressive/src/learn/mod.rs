@@ -37,6 +37,7 @@ use crate::design::Task;
 use crate::error::{Error, Result};
 use crate::learn::generator::{TrainParams, train};
 use crate::model::Model;
+use crate::setters::setters;
 use crate::sketch::Moments;
 #[cfg(doc)]
 use crate::sketch::Sketch;
@@ -69,6 +70,12 @@ impl Default for Components {
     }
 }
 
+impl From<usize> for Components {
+    fn from(k: usize) -> Components {
+        Components::Exactly(k)
+    }
+}
+
 /// Most components that [`Components::auto`] looks for.
 pub const AUTO_MOST: usize = 20;
 
@@ -83,6 +90,7 @@ impl Components {
 
 /// What to learn, and how.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LearnParams {
     /// The kind of model.
     pub task: Task,
@@ -119,6 +127,21 @@ impl Default for LearnParams {
     }
 }
 
+setters! { LearnParams {
+    /// With this decoder.
+    decoder: Decoder,
+    /// With these covariances.
+    covariance: CovarianceKind,
+    /// With this many runs.
+    restarts: impl Into<Option<usize>>,
+    /// From these starting points.
+    start: Start,
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+} }
+
 /// What [`learn`] found.
 #[derive(Clone, Debug)]
 pub struct Learned {
@@ -151,8 +174,13 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
 }
 
 impl LearnParams {
+    /// A model of this task with k components, the rest by default.
+    pub fn new(task: Task, k: impl Into<Components>) -> LearnParams {
+        LearnParams { task, k: k.into(), ..LearnParams::default() }
+    }
+
     /// How to search.
-    pub fn search(&self) -> SearchParams {
+    fn search(&self) -> SearchParams {
         SearchParams {
             decoder: self.decoder,
             restarts: self.restarts,

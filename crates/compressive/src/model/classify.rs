@@ -127,7 +127,7 @@ impl Classifier {
         let mut sorted: Vec<&String> = self.classes.iter().collect();
         sorted.sort();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return fail("classes", format!("the label `{}` is there twice", pair[0]));
+            return fail("classes", format!("the label `{}` appears twice", pair[0]));
         }
         let total: f64 = self.priors.iter().sum();
         if !((total - 1.0).abs() < 1e-6) || self.priors.iter().any(|p| !(*p >= 0.0)) {

@@ -6,6 +6,7 @@ use crate::num::solve::StopReason;
 
 /// Report of a decoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DecodeInfo {
     /// Outer iterations of the published algorithm, all restarts together.
     pub iterations: usize,

@@ -10,9 +10,9 @@
 //! ```
 
 mod classify;
+mod explained;
 pub(crate) mod generator;
 mod info;
-mod misfit;
 mod predict;
 mod project;
 pub(crate) mod units;
@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
+pub(crate) use explained::Evidence;
+pub use explained::{Explained, Misfit};
 pub use generator::{Activation, Generator};
 pub use info::{DecodeInfo, Stop};
-pub(crate) use misfit::Evidence;
-pub use misfit::{Explained, Misfit};
 pub use predict::{Predictor, Scores, Wanted};
 pub use project::Projector;
 pub(crate) use units::{Working, to_working};
@@ -125,6 +125,7 @@ pub enum Covariances {
 
 /// How a model was learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Origin {
     /// Fingerprint of the sketch's spec.
     pub fingerprint: String,

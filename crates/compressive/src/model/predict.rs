@@ -25,7 +25,7 @@ const LANES: usize = 16;
 /// One number for each row of a block.
 type Lanes = [f64; LANES];
 
-/// What to tell of rows besides their labels.
+/// What to report for rows besides their labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Squared distances to the nearest location.
@@ -38,6 +38,7 @@ pub struct Wanted {
 
 /// Rows measured against a model. What was not wanted, or does not apply, is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Scores {
     /// Component of each row: the nearest centre, or the most likely component.
     pub labels: Vec<u32>,

@@ -23,7 +23,7 @@ impl Model {
         let Content::Pca { mean, components, scale, .. } = &self.content else {
             return Err(Error::Model {
                 field: "task".into(),
-                problem: format!("a {} model has no coordinates to transform rows to", self.task()),
+                problem: format!("a {} model has no coordinates to transform rows into", self.task()),
             }
             .advise(Remedy::Run("give rows their labels", Command::Predict)));
         };

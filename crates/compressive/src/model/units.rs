@@ -25,7 +25,7 @@ impl Working {
             Some(matrix) => inverse(matrix).ok_or_else(|| Error::Spec {
                 field: "transform",
                 problem:
-                    "the whitening matrix has no inverse, so nothing learned can be told in the table's units"
+                    "the whitening matrix has no inverse, so nothing learned can be expressed in the table's units"
                         .into(),
             })?,
         };

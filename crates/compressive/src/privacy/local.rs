@@ -12,8 +12,8 @@
 //! from $L / (2^r - 1)$ to $1 - L$ at most, hence $\epsilon$-differential privacy with
 //! $L = (2^r - 1) / (e^\epsilon + 2^r - 1)$; the program rounds $L$ up.
 //!
-//! **Gain.** A told word is right in a given entry if it is the true one, or one of the $2^{r-1} - 1$ others
-//! that agree there: the expected product of told and true sign is
+//! **Gain.** A reported word is right in a given entry if it is the true one, or one of the $2^{r-1} - 1$ others
+//! that agree there: the expected product of reported and true sign is
 //! $g = (1 - L) - L / (2^r - 1) = 1 - L\, 2^r / (2^r - 1)$, so that
 //! $E[\text{report}_j] = \tfrac{r}{\ell} g\, b_j$. A report adds its signs times $W = \ell / (r g)$, on the
 //! grid, which makes the sums unbiased for those of the signs; they are integers, and add up exactly in any
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::num::math::exp;
 use crate::privacy::entropy::{Bits, Entropy, MAX_TRIES, broken_source};
-use crate::privacy::private::PrivateSketch;
+use crate::privacy::private_sketch::PrivateSketch;
 use crate::privacy::release::{Mechanism, Release, SpecOrigin};
 use crate::privacy::sensitivity::Neighbours;
 use crate::sketch::Sketch;
@@ -132,18 +132,18 @@ impl LocalResponse {
         self.entries
     }
 
-    /// Probability $L$ that another word than the true one is told, in units of $2^{-64}$.
+    /// Probability $L$ that a word other than the true one is reported, in units of $2^{-64}$.
     pub fn lie(&self) -> u64 {
         self.lie
     }
 
-    /// Expected product of a told and a true sign.
+    /// Expected product of a reported and a true sign.
     pub fn gain(&self) -> f64 {
         let words = f64::from(1u32 << self.entries);
         1.0 - self.lie as f64 * 2f64.powi(-64) * words / (words - 1.0)
     }
 
-    /// What a told sign adds to its sum, in units of the grid.
+    /// What a reported sign adds to its sum, in units of the grid.
     pub fn weight(&self) -> i64 {
         self.weight
     }
@@ -198,13 +198,13 @@ impl LocalResponse {
         // 2. The word, or another.
         let sign = |entry: u32| signs[entry as usize / 8] >> (7 - entry % 8) & 1;
         let truth = entries.iter().fold(0u32, |word, &entry| word << 1 | u32::from(sign(entry)));
-        let mut told = truth;
+        let mut reported = truth;
         if bits.below(1 << 64)? < u128::from(self.lie) {
             let other = bits.below(u128::from((1u32 << self.entries) - 1))? as u32;
-            told = other + u32::from(other >= truth);
+            reported = other + u32::from(other >= truth);
         }
         for (place, entry) in (0..self.entries).rev().zip(entries) {
-            out.extend((entry << 1 | (told >> place & 1)).to_le_bytes());
+            out.extend((entry << 1 | (reported >> place & 1)).to_le_bytes());
         }
         Ok(())
     }
@@ -213,13 +213,13 @@ impl LocalResponse {
     /// promise.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are no batch of reports on this spec; [`Error::Privacy`] as for
+    /// [`Error::Corrupt`] for bytes that are not a batch of reports on this spec; [`Error::Privacy`] as for
     /// [`LocalResponse::new`].
     pub fn add_up(spec: &SketchSpec, bytes: &[u8]) -> Result<PrivateSketch> {
         let corrupt = |problem: String| Error::Corrupt { problem };
         let (head, reports) =
             bytes.split_at_checked(HEAD).filter(|(head, _)| head.starts_with(&MAGIC)).ok_or_else(|| {
-                corrupt("these are no reports: a batch begins with the letters CLR1, r and epsilon".into())
+                corrupt("these are not reports: a batch begins with the letters CLR1, r and epsilon".into())
             })?;
         let (mut entries, mut epsilon) = ([0; 4], [0; 8]);
         entries.copy_from_slice(&head[4..8]);
@@ -233,9 +233,9 @@ impl LocalResponse {
         let mut counts = vec![0i64; spec.sketch_len()];
         for (number, report) in reports.chunks_exact(width).enumerate() {
             let mut from = 0;
-            for told in report.chunks_exact(4) {
-                let told = told.iter().rev().fold(0u32, |value, &byte| value << 8 | u32::from(byte));
-                let (entry, sign) = (told as usize >> 1, 2 * i64::from(told & 1) - 1);
+            for reported in report.chunks_exact(4) {
+                let reported = reported.iter().rev().fold(0u32, |value, &byte| value << 8 | u32::from(byte));
+                let (entry, sign) = (reported as usize >> 1, 2 * i64::from(reported & 1) - 1);
                 if entry < from || entry >= counts.len() {
                     let problem = format!(
                         "report {} names entry {entry}, out of order or beyond the {} there are",

@@ -1,7 +1,7 @@
 //! Differentially private sketches: one release, any number of models.
 //!
 //! [`privatize`] adds noise to a sketch's integer sums and to its number of rows, such that no single row (or
-//! person, see [`PrivacyParams::rows_per_person`]) can be told from the result, whatever else is known:
+//! person, see [`PrivacyParams::rows_per_person`]) can be recognised in the result, whatever else is known:
 //! \[Sch21\] chapter 5, \[CSH21\]. Whatever is learned from a [`PrivateSketch`] costs nothing more.
 //!
 //! - [`sensitivity`]: how much one row can change the sums, for each feature;
@@ -17,7 +17,7 @@ pub mod calibrate;
 pub mod entropy;
 pub mod local;
 pub mod plan;
-mod private;
+mod private_sketch;
 pub mod release;
 pub mod sampler;
 pub mod sensitivity;
@@ -25,6 +25,6 @@ mod wire;
 
 pub use entropy::{Entropy, SeededEntropy};
 pub use local::LocalResponse;
-pub use private::{AnySketch, PrivateSketch, privatize, privatize_as};
+pub use private_sketch::{AnySketch, PrivateSketch, privatize, privatize_as};
 pub use release::{Mechanism, PrivacyParams, Release, SpecOrigin};
 pub use sensitivity::{Neighbours, Sensitivity};

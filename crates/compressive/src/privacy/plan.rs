@@ -13,6 +13,7 @@
 
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
+use crate::names::named;
 use crate::privacy::release::{PrivacyParams, Release, SIGNAL};
 use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::map::Feature;
@@ -22,6 +23,7 @@ use crate::sketch::spec::SketchSpec;
 
 /// What to expect of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// As good as without noise, or nearly.
     Good,
@@ -31,8 +33,11 @@ pub enum Verdict {
     Hopeless,
 }
 
+named!(Verdict, "a verdict", { Good => "good", Rough => "rough", Hopeless => "too noisy" });
+
 /// The forecast for one sketch size.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Forecast {
     /// Number m of frequencies.
     pub size: usize,
@@ -84,9 +89,9 @@ pub fn forecast(
         Feature::Conv(_) => return Err(fail(ONLY_CLASSIFIES).advise(Remedy::of_waves())),
         Feature::Quadratic { .. } => {
             let problem = "what the noise of a quadratic sketch does depends on its directions and its box, \
-                           so it cannot be told without a spec";
+                           so it cannot be forecast without a spec";
             return Err(fail(problem).advise(Remedy::Run(
-                "make a spec from bounds alone; releasing its sketch tells the noise",
+                "make a spec from bounds alone; releasing its sketch shows the noise",
                 Command::DesignComponents,
             )));
         }

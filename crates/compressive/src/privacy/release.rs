@@ -18,11 +18,13 @@ use crate::error::{Error, Result};
 use crate::privacy::calibrate::{discrete_gaussian_sigma, gaussian_sigma, laplace_variance};
 use crate::privacy::sampler::{MAX_SCALE, Ratio};
 use crate::privacy::sensitivity::{Neighbours, Sensitivity};
+use crate::setters::setters;
 use crate::sketch::Sketch;
 use crate::sketch::spec::{SketchSpec, Source};
 
 /// What is asked of a private release.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PrivacyParams {
     /// The whole budget, what the spec's design has cost included.
     pub epsilon: f64,
@@ -52,6 +54,28 @@ impl Default for PrivacyParams {
     }
 }
 
+impl PrivacyParams {
+    /// Pure differential privacy with this budget, for one row more or less.
+    pub fn new(epsilon: f64) -> PrivacyParams {
+        PrivacyParams { epsilon, ..PrivacyParams::default() }
+    }
+}
+
+setters! { PrivacyParams {
+    /// With this budget.
+    epsilon: f64,
+    /// With this delta.
+    delta: f64,
+    /// For these neighbours.
+    neighbours: Neighbours,
+    /// With this share of the budget spent on the sums.
+    split: impl Into<Option<f64>>,
+    /// For people with up to this many rows.
+    rows_per_person: u32,
+    /// With a spec that is declared public, or not.
+    public_spec: bool,
+} }
+
 /// Why the spec may be published with the sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
@@ -70,6 +94,7 @@ pub enum SpecOrigin {
 /// The noise on the sums, in units of $2^{-24}$.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// $P(x) \propto e^{-|x|/\text{scale}}$.
     DiscreteLaplace {
@@ -83,11 +108,11 @@ pub enum Mechanism {
     },
     /// Readings that answered for themselves: see [`local`](super::local).
     LocalResponse {
-        /// Entries that each of them told.
+        /// Entries that each of them reported.
         entries: u32,
         /// Entries there are.
         of: u32,
-        /// What a told sign adds.
+        /// What a reported sign adds.
         weight: u64,
         /// Number of readings.
         reports: u64,
@@ -113,8 +138,8 @@ impl Mechanism {
             }
             Mechanism::DiscreteGaussian { sigma } => (sigma as f64).powi(2),
             Mechanism::LocalResponse { entries, of, weight, reports } => {
-                let told = (weight as f64).powi(2) * f64::from(entries) / f64::from(of);
-                reports as f64 * (told - UNIT * UNIT).max(0.0)
+                let reported = (weight as f64).powi(2) * f64::from(entries) / f64::from(of);
+                reports as f64 * (reported - UNIT * UNIT).max(0.0)
             }
         };
         variance / (UNIT * UNIT)
@@ -124,6 +149,7 @@ impl Mechanism {
 /// What one holder's release promises. Holders of disjoint tables each have their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Release {
     /// The whole budget, what the spec's design has cost included.
     pub epsilon: f64,

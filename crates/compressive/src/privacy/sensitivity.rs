@@ -52,6 +52,7 @@ named!(Neighbours, "a relation between tables", {
 
 /// The largest change of a sketch's integer sums between neighbours, in units of $2^{-24}$.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sensitivity {
     /// Sum of the absolute changes.
     pub l1: u128,

@@ -117,15 +117,7 @@ impl SketchOperator {
     /// Validates the spec and draws its frequencies and dither.
     pub fn new(spec: SketchSpec) -> Result<SketchOperator> {
         spec.validate()?;
-        let dither: Vec<f32> = (0..spec.projections())
-            .map(|j| {
-                if spec.map.dithered() {
-                    Stream::new(spec.seed, Purpose::Dither, j as u64).uniform() as f32
-                } else {
-                    0.0
-                }
-            })
-            .collect();
+        let dither = spec.map.dither().phases(&spec);
         let (mut kernel, mut conv) = (None, None);
         let projection = match &spec.map {
             Map::Landmarks(landmarks) => {

@@ -237,7 +237,7 @@ mod tests {
         sketch_by(SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5))
     }
 
-    /// Sketches of the features that are no waves, whose specs have fields of their own.
+    /// Sketches of the features that are not waves, whose specs have fields of their own.
     fn others() -> [Sketch; 5] {
         let points = vec![vec![0.25, -1.0], vec![1.5, 0.5]];
         let landmarks = Map::Landmarks(Landmarks { rule: LandmarkRule::Greedy, points });
@@ -246,7 +246,7 @@ mod tests {
         let mut squares = SketchSpec::new(["a", "b"], directions, 1.0, 3);
         squares.bounds = Some(crate::Bounds { low: vec![-1.0, 0.0], high: vec![1.0, 3.0] });
         let shape = ImageShape { height: 1, width: 2, channels: 1 };
-        let images = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false });
+        let images = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false.into() });
         let images = SketchSpec::new(["a", "b"], images, 1.0, 3);
         let keeping = |moments| {
             let plain = SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5);

@@ -24,7 +24,7 @@ function clear() {
   PICTURES.forEach((id) => byId(id).setAttribute("aria-label", "nothing drawn yet"));
   [...PICTURES, ...FILLED].forEach((id) => byId(id).replaceChildren());
   ["axis-x", "axis-y"].forEach((id) => delete byId(id).dataset.axes);
-  delete byId("alarms").dataset.told;
+  delete byId("alarms").dataset.shown;
   byId("picture").hidden = true;
   byId("model-say").className = "";
   write(byId("model-say"), "No model was asked for yet.");
@@ -139,7 +139,7 @@ async function compareBuckets(name, exact, compared) {
     Object.assign(state, { days, compared });
     showStream();
   } catch (error) {
-    // One who may not ask any more is told by the next poll.
+    // Whoever may no longer ask learns it at the next poll.
     if (current() && error.status !== 401) write(byId("drift-caption"), `The drift could not be worked out: ${error.message}.`);
   } finally {
     if (current()) state.comparing = null;

@@ -58,9 +58,9 @@ function drawModel(model) {
   });
   const svg = byId("model-svg");
   svg.replaceChildren(frame(places, axes[a], axes[b]), ...marks);
-  const told = marks.slice(0, 10).map((mark) => `${mark.dataset.tip}.`);
-  const more = marks.length > told.length ? ` And ${marks.length - told.length} more.` : "";
-  svg.setAttribute("aria-label", `Model on ${axes[a]} and ${axes[b]}. ${told.join(" ")}${more}`);
+  const parts = marks.slice(0, 10).map((mark) => `${mark.dataset.tip}.`);
+  const more = marks.length > parts.length ? ` And ${marks.length - parts.length} more.` : "";
+  svg.setAttribute("aria-label", `Model on ${axes[a]} and ${axes[b]}. ${parts.join(" ")}${more}`);
   write(byId("model-caption"), shapes.covariance ? `Ellipses: ${REACH} standard deviations around each mean.` : "Circles: centres; the area of each is its share of the rows.");
 }
 

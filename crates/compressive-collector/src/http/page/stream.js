@@ -2,8 +2,8 @@
 
 /** Chance of one false alarm or more among all comparisons shown, if nothing changes. */
 const FALSE_ALARM = 0.01;
-/** Alarms told in words; the table has them all. */
-const ALARMS_TOLD = 6;
+/** Alarms listed in words; the table has them all. */
+const ALARMS_LISTED = 6;
 
 /** The buckets that the reader wants to see: those within so many steps of the latest, all for 0. */
 function within(stream, range) {
@@ -35,7 +35,7 @@ function drawRows(stream, shown) {
     "data-tip": `${b.bucket}: ${count(rows, "row")} ${words}`,
   });
   const exact = shown.filter((b) => b.rows).map((b) => bar(b, b.rows, "c0 exact", 0, "in exact sums"));
-  const noisy = shown.filter((b) => b.private).map((b) => bar(b, b.private_rows, "c1 private", 1, "told by private sketches or local reports; the number may carry noise"));
+  const noisy = shown.filter((b) => b.private).map((b) => bar(b, b.private_rows, "c1 private", 1, "reported by private sketches or local reports; the number may carry noise"));
   const yWords = ticks(places.spanY).map((t) => [t, short(t)]);
   svg.replaceChildren(frame(places, axis.name, "rows", { x: axis.words, y: yWords }), ...exact, ...noisy);
   const total = sum(shown.map((b) => b.rows));
@@ -106,14 +106,14 @@ function tellAlarms({ all }) {
   const found = new Map();
   all.filter((c) => c.alarm).forEach((c) => found.set(c.bucket, [...(found.get(c.bucket) || []), `${AGAINST[c.against]} (p ${chance(c.p)})`]));
   const lines = [...found].reverse().map(([bucket, from]) => `${bucket} differs from ${from.join(" and from ")}`);
-  const told = lines.slice(0, ALARMS_TOLD);
-  if (lines.length > told.length) told.push(`and ${count(lines.length - told.length, "earlier bucket")}`);
-  const place = byId("alarms"), text = told.join("\n");
-  if (place.dataset.told === text && place.hasChildNodes()) return;
-  place.dataset.told = text;
+  const listed = lines.slice(0, ALARMS_LISTED);
+  if (lines.length > listed.length) listed.push(`and ${count(lines.length - listed.length, "earlier bucket")}`);
+  const place = byId("alarms"), text = listed.join("\n");
+  if (place.dataset.shown === text && place.hasChildNodes()) return;
+  place.dataset.shown = text;
   if (!all.length) return place.replaceChildren();
-  if (!told.length) return place.replaceChildren(make("p", { class: "notice" }, "No drift alarm in the buckets shown."));
-  place.replaceChildren(make("div", { class: "notice loud" }, make("strong", {}, `Drift alarm in ${count(found.size, "bucket")}`), make("ul", {}, ...told.map((line) => make("li", {}, line)))));
+  if (!listed.length) return place.replaceChildren(make("p", { class: "notice" }, "No drift alarm in the buckets shown."));
+  place.replaceChildren(make("div", { class: "notice loud" }, make("strong", {}, `Drift alarm in ${count(found.size, "bucket")}`), make("ul", {}, ...listed.map((line) => make("li", {}, line)))));
 }
 
 /** All numbers of the two pictures, the latest bucket first. */
@@ -139,15 +139,15 @@ function tellPrivate(list, exact) {
   const besides = exact ? ` The ${count(exact, "row")} in exact sums carry no such promise.` : "";
   write(byId("privacy-say"), list.length ? kept + besides : `${none}${exact ? ` The ${count(exact, "row")} of exact sums are the plain sums, which carry no promise of privacy.` : ""}`);
   byId("promises").replaceChildren(...[...groups.values()].map(({ local, promises, all }) => {
-    const days = all.map((one) => one.bucket).sort(), told = make("dl", { class: "facts" });
+    const days = all.map((one) => one.bucket).sort(), details = make("dl", { class: "facts" });
     const rows = sum(all.map((one) => one.rows));
     const exactly = all.every((one) => one.privacy.every((r) => r.neighbours === "replace"));
-    facts(told, [
+    facts(details, [
       ...promises.flatMap(([budget, what, how]) => [["promise", budget], ["hides", what], ["mechanism", how]]),
       [local ? "readings" : "rows", `${whole(rows)}${exactly ? " (this number is public)" : " (this number carries noise)"}`],
       ["buckets", days[0] === days[days.length - 1] ? days[0] : `${days[0]} to ${days[days.length - 1]}`],
     ]);
     const title = local ? `Local reports of ${count(new Set(days).size, "bucket")}` : count(all.length, "private sketch").replace("sketchs", "sketches");
-    return make("div", { class: "promise" }, make("h3", {}, title), told);
+    return make("div", { class: "promise" }, make("h3", {}, title), details);
   }));
 }

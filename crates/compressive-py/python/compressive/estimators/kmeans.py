@@ -187,7 +187,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         check_is_fitted(self)
         plain = PlainKMeans(n_clusters=self.n_clusters, init=self.cluster_centers_, n_init=1, max_iter=1)
         with warnings.catch_warnings():
-            # Centres that are repeated are no news here.
+            # Repeated centres are nothing new here.
             warnings.simplefilter("ignore")
             plain.fit(self.cluster_centers_)
         plain.set_params(init="k-means++")

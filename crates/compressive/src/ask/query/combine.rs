@@ -1,7 +1,7 @@
 //! From the means of functions and their errors to answers.
 
 use super::expr::{Expr, Scope};
-use super::parse::Kind;
+use super::parse::QueryKind;
 use super::regress::Posterior;
 use super::{Answer, Bin, Estimate, Plan, Query, Value};
 use crate::num::linear::dot;
@@ -46,9 +46,9 @@ impl Answers {
     pub(super) fn tell(&self, index: usize, query: &Query, plan: &Plan) -> Answer {
         let own = Own { all: self, means: &self.means[plan.functions.clone()], parts: &self.parts[index] };
         let value = match &query.kind {
-            Kind::Number { outer, range } => Value::Number(own.number(outer, *range)),
-            Kind::Histogram { .. } => Value::Histogram { bins: own.bins(&plan.thresholds) },
-            Kind::Quantile { level } => Value::Number(own.quantile(*level, &plan.thresholds)),
+            QueryKind::Number { outer, range } => Value::Number(own.number(outer, *range)),
+            QueryKind::Histogram { .. } => Value::Histogram { bins: own.bins(&plan.thresholds) },
+            QueryKind::Quantile { level } => Value::Number(own.quantile(*level, &plan.thresholds)),
         };
         Answer { query: query.text.clone(), value }
     }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::expr::{Expr, Function, Linear, Operator, Scope};
-use super::parse::Kind;
+use super::parse::QueryKind;
 use super::{Answer, Estimate, Query, Value};
 use crate::error::Result;
 use crate::model::Working;
@@ -50,7 +50,7 @@ impl Exact {
 
     /// The answer, if the moments give it.
     pub(super) fn answer(&self, query: &Query) -> Option<Answer> {
-        let Kind::Number { outer, .. } = &query.kind else { return None };
+        let QueryKind::Number { outer, .. } = &query.kind else { return None };
         let parts =
             query.linears.iter().map(|l| self.polynomial_of(l)).collect::<Option<Vec<Polynomial>>>()?;
         let means = parts.iter().map(|p| self.mean_of(p)).collect::<Option<Vec<f64>>>()?;

@@ -44,9 +44,9 @@
 //! waves and S = 16384 rows of the law; all queries of one call share them.
 
 mod combine;
+mod entries;
 mod exact;
 mod expr;
-mod features;
 mod law;
 mod parse;
 mod prior;
@@ -60,15 +60,16 @@ use serde::Serialize;
 use crate::density::Target;
 use crate::error::remedy::Remedy;
 use crate::error::{Error, Result};
+use crate::setters::setters;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 use combine::Answers;
+use entries::Features;
 use exact::Exact;
 use expr::Linear;
-use features::Features;
 use law::{Law, Sample};
-use parse::Kind;
+use parse::QueryKind;
 use prior::Waves;
 use regress::Regression;
 
@@ -77,7 +78,7 @@ use regress::Regression;
 pub struct Query {
     text: String,
     columns: usize,
-    kind: Kind,
+    kind: QueryKind,
     linears: Vec<Linear>,
 }
 
@@ -104,6 +105,7 @@ impl Query {
 
 /// Parameters of [`answer`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct QueryParams {
     /// Seed of the law's search and rows.
     pub seed: u64,
@@ -120,8 +122,18 @@ impl Default for QueryParams {
     }
 }
 
+setters! { QueryParams {
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+    /// With this noise on the number of rows.
+    rows_std: f64,
+} }
+
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Answer {
     /// The query as it was written.
     pub query: String,
@@ -290,15 +302,15 @@ impl Prepared {
             };
             let centres = query.linears.iter().map(centre).collect::<Result<Vec<_>>>()?;
             let thresholds = match &query.kind {
-                Kind::Number { .. } => Vec::new(),
-                Kind::Histogram { range, bins } => {
+                QueryKind::Number { .. } => Vec::new(),
+                QueryKind::Histogram { range, bins } => {
                     let (low, high) = match range {
                         Some(range) => *range,
                         None => box_range(operator, query, sample),
                     };
                     (0..=*bins).map(|i| low + (high - low) * i as f64 / *bins as f64).collect()
                 }
-                Kind::Quantile { level } => {
+                QueryKind::Quantile { level } => {
                     combine::levels(*level, sorted(&column(query, &query.linears[0], &[0.0], sample, d)?))
                 }
             };

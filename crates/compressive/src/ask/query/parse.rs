@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 
 /// What a query asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum QueryKind {
     /// A number: an expression in the means of `linears`.
     Number { outer: Expr, range: (f64, f64) },
     /// The share of rows in each of equal bins of the value of the first of `linears`; the range if it was
@@ -38,7 +38,7 @@ const DEPTH_MAX: usize = 100;
 const AGGREGATES: &str = "mean, sum, var, std, cov, corr, share, count, quantile, histogram";
 
 /// Reads a query against the names of the columns.
-pub(super) fn parse(text: &str, columns: &[String]) -> Result<(Kind, Vec<Linear>)> {
+pub(super) fn parse(text: &str, columns: &[String]) -> Result<(QueryKind, Vec<Linear>)> {
     let tokens = tokens(text)?;
     let mut parser = Parser {
         text,
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.fail(format!("expected `{symbol}`, found {}", self.peek()))
     }
 
-    fn query(&mut self) -> Result<Kind> {
+    fn query(&mut self) -> Result<QueryKind> {
         let start = self.next;
         if let Token::Name { text, quoted: false } = self.peek().clone()
             && self.tokens.get(1).is_some_and(|(t, _)| *t == Token::Symbol("("))
@@ -139,7 +139,7 @@ impl Parser<'_> {
             },
             _ => (f64::NEG_INFINITY, f64::INFINITY),
         };
-        Ok(Kind::Number { outer, range })
+        Ok(QueryKind::Number { outer, range })
     }
 
     /// Whether the call that starts at a token is all there is: the bracket that closes it is the last token.
@@ -158,7 +158,7 @@ impl Parser<'_> {
         false
     }
 
-    fn histogram(&mut self) -> Result<Kind> {
+    fn histogram(&mut self) -> Result<QueryKind> {
         self.advance();
         self.expect("(")?;
         let value = self.value()?;
@@ -181,14 +181,14 @@ impl Parser<'_> {
             let last = at(numbers.len() - 1);
             return self.fail_at(
                 last,
-                format!("{bins} is no number of bins; give a whole number from 1 to {BINS_MAX}"),
+                format!("{bins} is not a number of bins; give a whole number from 1 to {BINS_MAX}"),
             );
         }
         self.linears.push(Linear::of(value));
-        Ok(Kind::Histogram { range, bins: bins as usize })
+        Ok(QueryKind::Histogram { range, bins: bins as usize })
     }
 
-    fn quantile(&mut self) -> Result<Kind> {
+    fn quantile(&mut self) -> Result<QueryKind> {
         self.advance();
         self.expect("(")?;
         let value = self.value()?;
@@ -196,11 +196,11 @@ impl Parser<'_> {
         let level = self.signed_number()?;
         if !(level > 0.0 && level < 1.0) {
             return self
-                .fail_at(self.next - 1, format!("{level} is no share; give a number between 0 and 1"));
+                .fail_at(self.next - 1, format!("{level} is not a share; give a number between 0 and 1"));
         }
         self.expect(")")?;
         self.linears.push(Linear::of(value));
-        Ok(Kind::Quantile { level })
+        Ok(QueryKind::Quantile { level })
     }
 
     fn signed_number(&mut self) -> Result<f64> {

@@ -29,7 +29,7 @@ use std::ops::Range;
 
 use compressive_kernels::{Layout, product};
 
-use super::features::Features;
+use super::entries::Features;
 use super::law;
 use super::prior::Waves;
 use crate::num::linear::{dot, multiply_transposed};

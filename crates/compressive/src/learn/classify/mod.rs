@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::learn::{Components, CovarianceKind, MixtureParams, SearchParams, mixture};
 use crate::model::{ClassMixture, Classifier, Content, MODEL_FORMAT, Model, Rule};
 use crate::names::named;
+use crate::setters::setters;
 use crate::sketch::Moments;
 use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
@@ -34,6 +35,7 @@ pub use validate::{Choice, choose};
 
 /// The rule of a classifier, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// Weighted correlation with the class means, \[Sch21\] eq. 6.5.
     Correlation,
@@ -62,6 +64,7 @@ named!(Method, "a method", {
 
 /// What is known of one class.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ClassData {
     /// Its label.
     pub label: String,
@@ -71,8 +74,16 @@ pub struct ClassData {
     pub weight: f64,
 }
 
+impl ClassData {
+    /// A class of this label.
+    pub fn new(label: impl Into<String>, moments: Moments, weight: f64) -> ClassData {
+        ClassData { label: label.into(), moments, weight }
+    }
+}
+
 /// How to make a classifier.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ClassifyParams {
     /// The rule.
     pub method: Method,
@@ -89,6 +100,17 @@ impl Default for ClassifyParams {
         ClassifyParams { method: Method::Mixture, uniform: false, k: None, search: SearchParams::default() }
     }
 }
+
+setters! { ClassifyParams {
+    /// With this rule.
+    method: Method,
+    /// With equal priors, or not.
+    uniform: bool,
+    /// With this many components a class.
+    k: impl Into<Option<Components>>,
+    /// Searched like this.
+    search: SearchParams,
+} }
 
 /// Rows that a full covariance needs for each column.
 const ROWS_PER_COLUMN: f64 = 2.0;
@@ -134,7 +156,7 @@ fn check(operator: &SketchOperator, data: &[ClassData]) -> Result<()> {
     let mut labels: Vec<&str> = data.iter().map(|class| class.label.as_str()).collect();
     labels.sort_unstable();
     if let Some(pair) = labels.windows(2).find(|pair| pair[0] == pair[1]) {
-        return fail(format!("the class `{}` is there twice; merge its sketches first", pair[0]));
+        return fail(format!("the class `{}` appears twice; merge its sketches first", pair[0]));
     }
     for class in data {
         if class.moments.mean.len() != operator.sketch_len() {

@@ -78,7 +78,7 @@ fn one_class_an_empty_class_and_a_label_twice_are_refused() {
     assert!(message(&empty).contains("`b` has no rows"));
     let mut twice = good;
     twice[1].label = "a".into();
-    assert!(message(&twice).contains("`a` is there twice"));
+    assert!(message(&twice).contains("`a` appears twice"));
 }
 
 /// Two classes that differ by 1 along (1, -1), across which they are 0.2 wide, and are 3 wide along (1, 1).
@@ -156,7 +156,7 @@ fn the_rule_with_the_fewest_held_out_errors_is_chosen_and_too_few_rows_choose_no
 #[test]
 fn mixtures_of_images_are_refused() {
     let shape = crate::ImageShape { height: 2, width: 1, channels: 1 };
-    let images = crate::Images { shape, law: FrequencyLaw::Gaussian, dither: false };
+    let images = crate::Images { shape, law: FrequencyLaw::Gaussian, dither: false.into() };
     let operator = SketchSpec::new(["x", "y"], Map::Images(images), 1.0, 20).build().expect("a spec");
     let data = data(&operator, [50, 50]);
     let message = |method| {

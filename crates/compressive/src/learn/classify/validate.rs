@@ -18,6 +18,7 @@ use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
 
 /// What held-out rows say of the rules.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Choice {
     /// The best rule.
     pub method: Method,

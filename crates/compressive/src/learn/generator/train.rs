@@ -23,11 +23,13 @@ use crate::model::generator::network::{Activation, Pass, first_weights, n_weight
 use crate::model::generator::{Generator, WEIGHTS_MAX, WIDTH_MAX};
 use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop};
 use crate::num::parallel::for_each;
+use crate::setters::setters;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
 /// What to train, and how.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TrainParams {
     /// Widths of the hidden layers; none for an affine map.
     pub layers: Vec<usize>,
@@ -61,6 +63,25 @@ impl Default for TrainParams {
         }
     }
 }
+
+setters! { TrainParams {
+    /// With hidden layers of these widths.
+    layers: Vec<usize>,
+    /// With latent rows of this width.
+    latent: impl Into<Option<usize>>,
+    /// With this after each hidden layer.
+    activation: Activation,
+    /// In this many steps.
+    steps: usize,
+    /// With this many latent rows a step.
+    batch: usize,
+    /// From this learning rate on.
+    rate: f64,
+    /// With this seed.
+    seed: u64,
+    /// On this many threads.
+    threads: usize,
+} }
 
 /// Latent width for d columns: d + 3, at most 10 but at least d.
 pub fn default_latent(dim: usize) -> usize {

@@ -25,7 +25,7 @@ use crate::num::solve::{LeastSquares, cholesky};
 const WEIGHT_FLOOR: f64 = 0.5;
 
 /// The fit with predictive variances; the fit itself for families whose atoms have no variances of their own,
-/// or where the errors cannot be told.
+/// or where the errors are unknown.
 pub(crate) fn predictive(target: &Target, family: &Gaussian, fit: &Fit, params: &PolishParams) -> Fit {
     if !matches!(family.covariance(), Shape::Width | Shape::Diagonal) {
         return fit.clone();

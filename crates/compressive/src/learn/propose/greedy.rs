@@ -28,6 +28,7 @@ use crate::sketch::spec::Transform;
 /// Where a search starts. Points are rows of d coordinates, working ones for the decoders themselves; without
 /// any, `Sample` and `PlusPlus` start as `Range` does.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Start {
     /// Uniform in the data box, the only choice that needs nothing but the sketch (\[KTTG17\]).
     #[default]

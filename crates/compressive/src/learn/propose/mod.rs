@@ -46,7 +46,7 @@ pub(crate) struct Published {
     pub centres: Shape,
     /// Whether searches may start at rows.
     pub starts_at_rows: bool,
-    /// Whether it works on phases, which kernel values have not.
+    /// Whether it works on phases, which kernel values lack.
     pub needs_phases: bool,
     /// The search with its defaults.
     pub run: fn(&Target, &Gaussian, &Wanted<'_>) -> (Fit, DecodeInfo),

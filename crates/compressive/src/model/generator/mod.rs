@@ -77,7 +77,7 @@ impl Generator {
         }
         let square = |m: &Vec<Vec<f64>>| m.len() == d && m.iter().all(|row| row.len() == d);
         if !self.whiten.iter().all(square) || Working::new(&self.transform()).is_err() {
-            return fail("whiten", format!("it is no {d} x {d} matrix with an inverse"));
+            return fail("whiten", format!("it is not an invertible {d} x {d} matrix"));
         }
         Ok(())
     }

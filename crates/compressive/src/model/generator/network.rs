@@ -41,7 +41,7 @@ impl Activation {
         }
     }
 
-    /// Multiplies a gradient in y = a(x) by the slope at x, told by y.
+    /// Multiplies a gradient in y = a(x) by the slope at x, computed from y.
     fn pull_back(self, values: &[f32], gradient: &mut [f32]) {
         let pairs = gradient.iter_mut().zip(values);
         match self {

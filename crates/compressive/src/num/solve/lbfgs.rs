@@ -34,8 +34,8 @@ use std::collections::VecDeque;
 
 use super::{Bounds, StopReason, add_scaled, dot};
 
-mod search;
-use search::{Point, search};
+mod line_search;
+use line_search::{Point, search};
 
 /// Parameters of [`minimize`].
 #[derive(Clone, Debug)]

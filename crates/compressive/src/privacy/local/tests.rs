@@ -44,7 +44,7 @@ fn the_number_of_entries_is_that_of_the_least_noise() {
 /// most e^ε.
 #[test]
 fn an_audit_of_all_outputs_finds_the_claimed_budget_and_no_more() {
-    // Four signs, two of them told: 6 pairs of entries, 4 words each. The readings differ in all signs.
+    // Four signs, two of them reported: 6 pairs of entries, 4 words each. The readings differ in all signs.
     let response = LocalResponse::with_entries(&spec(2), 2.0, 2).unwrap();
     let draws = 1_000_000;
     let histogram = |signs: u8, seed: u64| {

@@ -262,7 +262,7 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
 #[test]
 fn the_features_of_images_add_up_to_their_sketch() {
     let shape = ImageShape { height: 8, width: 8, channels: 1 };
-    let map = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false });
+    let map = Map::Images(Images { shape, law: FrequencyLaw::Gaussian, dither: false.into() });
     let operator = SketchSpec::new((0..64).map(|c| format!("p{c}")), map, 1.5, 21).build().unwrap();
     let images = &data(2200, 12)[..100 * 64];
     let sketch = sketch_of(&operator, images);

@@ -25,10 +25,11 @@ use super::fail;
 use crate::error::Result;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::dither::Dither;
 use crate::sketch::spec::SketchSpec;
 
 /// Why nothing but a classifier is learned from images.
-pub(crate) const ONLY_CLASSIFIES: &str = "a sketch of the feature `conv` tells classes of images apart and nothing else: its entries are no waves of the columns";
+pub(crate) const ONLY_CLASSIFIES: &str = "a sketch of the feature `conv` tells classes of images apart and nothing else: its entries are not waves of the columns";
 
 /// Cosines and sines of phases of the activations of images.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,18 +38,19 @@ pub struct Images {
     pub shape: ImageShape,
     /// Law of the frequencies, an isotropic one.
     pub law: FrequencyLaw,
-    /// Adds an independent uniform phase to each frequency.
-    pub dither: bool,
+    /// Phases of the frequencies.
+    pub dither: Dither,
 }
 
 impl Images {
     /// Images have as many values as there are columns, and their frequencies are drawn one by one.
     pub(super) fn validate(&self, spec: &SketchSpec) -> Result<()> {
         self.shape.validate(spec.dim())?;
+        self.dither.validate(spec.size)?;
         if spec.transform.whiten.is_some() {
             return fail(
                 "transform",
-                "whitened columns are no pixels; the feature `conv` goes without whitening".into(),
+                "whitened columns are not pixels; use the feature `conv` without whitening".into(),
             );
         }
         if !self.law.is_isotropic() {
@@ -88,7 +90,7 @@ impl ImageShape {
             return Ok(());
         }
         let problem = format!(
-            "an image of {height} x {width} pixels and {channels} channels has another number of values than there are columns ({dim})"
+            "an image of {height} x {width} pixels and {channels} channels does not have as many values as there are columns ({dim})"
         );
         fail("feature", problem)
     }

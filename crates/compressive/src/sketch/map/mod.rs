@@ -10,6 +10,7 @@
 //! A [`Feature`] is what users ask for by its name, before frequencies or landmarks are chosen; [`Map::new`]
 //! puts both together.
 
+pub(crate) mod dither;
 pub(crate) mod images;
 pub(crate) mod landmarks;
 pub(crate) mod moments;
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::names::named;
 use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::spec::SketchSpec;
+use dither::Dither;
 use images::{ImageShape, Images};
 use landmarks::Landmarks;
 use moments::Directions;
@@ -170,7 +172,14 @@ impl Map {
     ///
     /// # Errors
     /// [`Error::Spec`] for answers that do not go together: this is the one place that refuses them.
-    pub fn new(feature: Feature, at: LawOrLandmarks, dither: bool, structured: bool) -> Result<Map> {
+    pub fn new(
+        feature: Feature,
+        at: LawOrLandmarks,
+        dither: impl Into<Dither>,
+        structured: bool,
+    ) -> Result<Map> {
+        let dither = dither.into();
+        let dithered = dither != Dither::None;
         let (law, landmarks) = match at {
             LawOrLandmarks::Law(law) => (law.name(), Err(law)),
             LawOrLandmarks::Landmarks(landmarks) => ("landmarks", Ok(landmarks)),
@@ -181,14 +190,14 @@ impl Map {
                 "law",
                 format!("the feature `quadratic` takes directions of the law `gaussian`, not `{law}`"),
             ),
-            (Feature::Quadratic { .. }, _) if dither => {
+            (Feature::Quadratic { .. }, _) if dithered => {
                 fail("dither", "the feature `quadratic` has no phase to dither; set it to false".into())
             }
             (Feature::Quadratic { complex }, _) => Ok(Map::Moments(Directions { complex, structured })),
             (Feature::Nystrom, Ok(_)) if structured => {
                 fail("structured", "the law `landmarks` cannot be structured".into())
             }
-            (Feature::Nystrom, Ok(_)) if dither => {
+            (Feature::Nystrom, Ok(_)) if dithered => {
                 fail("dither", "the feature `nystrom` has no phases to dither".into())
             }
             (Feature::Nystrom, Ok(landmarks)) => Ok(Map::Landmarks(landmarks)),
@@ -249,12 +258,17 @@ impl Map {
         self.law().map_or("landmarks", FrequencyLaw::name)
     }
 
+    /// The phases of the frequencies.
+    pub fn dither(&self) -> &Dither {
+        match self {
+            Map::Waves(Waves { dither, .. }) | Map::Images(Images { dither, .. }) => dither,
+            Map::Moments(_) | Map::Landmarks(_) => &Dither::None,
+        }
+    }
+
     /// Whether each frequency has a phase of its own.
     pub fn dithered(&self) -> bool {
-        match self {
-            Map::Waves(Waves { dither, .. }) | Map::Images(Images { dither, .. }) => *dither,
-            Map::Moments(_) | Map::Landmarks(_) => false,
-        }
+        *self.dither() != Dither::None
     }
 
     /// Whether directions come from products of Hadamard and sign matrices.

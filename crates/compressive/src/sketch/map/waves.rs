@@ -30,6 +30,7 @@ use super::{FeatureName, fail};
 use crate::error::Result;
 use crate::names::Named;
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::dither::Dither;
 use crate::sketch::spec::SketchSpec;
 
 /// Periodic functions of the phases $\omega_j^\top u + \xi_j$.
@@ -39,8 +40,8 @@ pub struct Waves {
     pub wave: Wave,
     /// Law of the frequencies.
     pub law: FrequencyLaw,
-    /// Adds an independent uniform phase to each frequency.
-    pub dither: bool,
+    /// Phases of the frequencies.
+    pub dither: Dither,
     /// Directions from products of Hadamard and sign matrices instead of independent draws: faster for many
     /// columns.
     pub structured: bool,
@@ -49,17 +50,17 @@ pub struct Waves {
 impl Waves {
     /// Waves without dither and structure.
     pub fn new(wave: Wave, law: FrequencyLaw) -> Waves {
-        Waves { wave, law, dither: false, structured: false }
+        Waves { wave, law, dither: Dither::None, structured: false }
     }
 
     /// Dithered waves.
     pub fn dithered(wave: Wave, law: FrequencyLaw) -> Waves {
-        Waves { dither: true, ..Waves::new(wave, law) }
+        Waves { dither: Dither::Drawn, ..Waves::new(wave, law) }
     }
 
     /// Waves with dither where it is usual, see [`Wave::is_dithered`].
     pub fn usual(wave: Wave, law: FrequencyLaw) -> Waves {
-        Waves { dither: wave.is_dithered(), ..Waves::new(wave, law) }
+        Waves { dither: wave.is_dithered().into(), ..Waves::new(wave, law) }
     }
 
     pub(super) fn validate(&self, spec: &SketchSpec) -> Result<()> {
@@ -67,6 +68,7 @@ impl Waves {
             return fail("structured", format!("the law `{}` cannot be structured", self.law.name()));
         }
         self.wave.validate()?;
+        self.dither.validate(spec.size)?;
         self.law.validate(spec.dim(), spec.size, spec.scale)
     }
 }
@@ -93,6 +95,7 @@ pub enum Wave {
 
 /// How a sketch of a wave stands for one of its first harmonic, see [`Wave::surrogate`].
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Surrogate {
     /// $|G_1|$: what the sketch is divided by.
     pub gain: f64,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::sketch::spec::Transform;
-use crate::testing::{columns, sketch_of, weighted_sketch_of};
-use crate::{Feature, FrequencyLaw, ImageShape};
+use crate::testing::{check_vjp, columns, sketch_of, weighted_sketch_of};
+use crate::{Dither, Feature, FrequencyLaw, ImageShape};
 
 fn rows(n: usize, dim: usize, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, Purpose::PilotMixture, 3);
@@ -149,20 +149,7 @@ fn structured_frequencies_have_the_laws_radius_on_average() {
 fn the_vector_jacobian_product_agrees_with_central_differences() {
     let op = operator(Wave::Fourier, 4, 30, false);
     let (u, v) = (rows(1, 4, 6), rows(60, 1, 7));
-    let value = |u: &[f64]| {
-        let mut f = vec![0.0; 60];
-        op.features(u, &mut f);
-        f.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>()
-    };
-    let mut gradient = vec![0.0; 4];
-    op.features_vjp(&u, &v, &mut gradient);
-    for c in 0..4 {
-        let (mut low, mut high) = (u.clone(), u.clone());
-        low[c] -= 1e-5;
-        high[c] += 1e-5;
-        let difference = (value(&high) - value(&low)) / 2e-5;
-        assert!((difference - gradient[c]).abs() < 1e-7 * gradient[c].abs().max(1.0), "{c}");
-    }
+    check_vjp(&op, &u, &v, |gradient| 1e-7 * gradient.abs().max(1.0));
 }
 
 #[test]
@@ -211,4 +198,38 @@ fn a_smaller_sketch_is_a_prefix_of_a_larger_one() {
     let data = rows(50, 3, 8);
     let (a, b) = (sketch_of(&small, &data), sketch_of(&large, &data));
     assert_eq!(a.sums(), &b.sums()[..10]);
+}
+
+#[test]
+fn a_listed_dither_that_equals_the_drawn_one_gives_the_same_sums_and_is_checked() {
+    let data = rows(200, 3, 9);
+    for structured in [false, true] {
+        for feature in cases(3, structured) {
+            let drawn = operator(feature, 3, 20, structured);
+            let mut spec = drawn.spec().clone();
+            let own = |spec: &mut SketchSpec, phases: Vec<f64>| match &mut spec.map {
+                Map::Waves(Waves { dither, .. }) | Map::Images(Images { dither, .. }) => {
+                    *dither = Dither::Listed(phases);
+                }
+                _ => unreachable!("the cases have phases"),
+            };
+            own(&mut spec, drawn.dither().iter().map(|xi| f64::from(*xi)).collect());
+            let again = SketchSpec::from_json(&spec.to_json()).unwrap();
+            assert_eq!((again.to_json(), &again), (spec.to_json(), &spec));
+            assert_ne!(again.fingerprint(), drawn.spec().fingerprint());
+            let (listed, expected) = (sketch_of(&again.build().unwrap(), &data), sketch_of(&drawn, &data));
+            assert_eq!(listed.sums(), expected.sums());
+            for (phases, words) in
+                [(vec![0.5; 19], "19 phases are listed for 20 frequencies"), (vec![2.0; 20], "2 is")]
+            {
+                own(&mut spec, phases);
+                let message = spec.validate().unwrap_err().to_string();
+                assert!(message.contains("`dither`") && message.contains(words), "{message}");
+            }
+        }
+    }
+    let json = operator(Wave::OneBit, 2, 2, false).spec().to_json();
+    let wrong = json.replace("\"dither\":true", "\"dither\":\"yes\"");
+    let message = SketchSpec::from_json(&wrong).unwrap_err().to_string();
+    assert!(message.contains("`dither` is true, false or a list of phases"), "{message}");
 }

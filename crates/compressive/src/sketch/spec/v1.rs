@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{Bounds, FORMAT, SketchSpec, Source, Transform};
 use crate::error::{Error, Result};
 use crate::sketch::frequency::FrequencyLaw;
+use crate::sketch::map::dither::Dither;
 use crate::sketch::map::images::ImageShape;
 use crate::sketch::map::landmarks::{LandmarkRule, Landmarks};
 use crate::sketch::map::waves::Wave;
@@ -31,7 +32,7 @@ pub(super) struct SpecV1<'a> {
     size: usize,
     structured: bool,
     feature: FeatureV1<'a>,
-    dither: bool,
+    dither: DitherV1<'a>,
     seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Source>,
@@ -72,6 +73,30 @@ enum OtherV1 {
     },
     Nystrom,
     Conv(ImageShape),
+}
+
+/// True or false, or a list of phases.
+struct DitherV1<'a>(Cow<'a, Dither>);
+
+impl Serialize for DitherV1<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match &*self.0 {
+            Dither::Listed(phases) => phases.serialize(serializer),
+            drawn => serializer.serialize_bool(*drawn == Dither::Drawn),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DitherV1<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let dither = match Value::deserialize(deserializer)? {
+            Value::Bool(drawn) => drawn.into(),
+            phases => Dither::Listed(serde_json::from_value(phases).map_err(|e| {
+                D::Error::custom(format!("`dither` is true, false or a list of phases: {e}"))
+            })?),
+        };
+        Ok(DitherV1(Cow::Owned(dither)))
+    }
 }
 
 impl<'de> Deserialize<'de> for LawV1<'_> {
@@ -124,7 +149,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             size: spec.size,
             structured: spec.map.structured(),
             feature,
-            dither: spec.map.dithered(),
+            dither: DitherV1(Cow::Borrowed(spec.map.dither())),
             seed: spec.seed,
             source: spec.source,
             moments: spec.moments,
@@ -153,7 +178,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             columns: file.columns.into_owned(),
             transform: file.transform.into_owned(),
             bounds: file.bounds.into_owned(),
-            map: Map::new(feature, at, file.dither, file.structured)?,
+            map: Map::new(feature, at, file.dither.0.into_owned(), file.structured)?,
             scale: file.scale,
             size: file.size,
             seed: file.seed,

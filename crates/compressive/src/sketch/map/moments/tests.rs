@@ -1,7 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::operator::RowsRef;
-use crate::testing::{columns, sketch_of, weighted_sketch_of};
+use crate::testing::{check_vjp, columns, sketch_of, weighted_sketch_of};
 use crate::{Map, Source};
 
 const UNIT: i64 = 1 << Sketch::GRID_BITS;
@@ -117,20 +117,7 @@ fn the_vector_jacobian_product_agrees_with_central_differences() {
         let mut stream = Stream::new(4, Purpose::Decode, 2);
         let u: Vec<f64> = (0..4).map(|_| stream.normal()).collect();
         let v: Vec<f64> = (0..60).map(|_| stream.normal()).collect();
-        let value = |u: &[f64]| {
-            let mut f = vec![0.0; 60];
-            op.features(u, &mut f);
-            f.iter().zip(&v).map(|(a, b)| a * b).sum::<f64>()
-        };
-        let mut gradient = vec![0.0; 4];
-        op.features_vjp(&u, &v, &mut gradient);
-        for c in 0..4 {
-            let (mut low, mut high) = (u.clone(), u.clone());
-            low[c] -= 1e-5;
-            high[c] += 1e-5;
-            let difference = (value(&high) - value(&low)) / 2e-5;
-            assert!((difference - gradient[c]).abs() < 1e-8, "{c}: {difference} {}", gradient[c]);
-        }
+        check_vjp(&op, &u, &v, |_| 1e-8);
     }
 }
 

@@ -12,19 +12,19 @@
 //! session. EM on all frames is the baseline. `compressive-lab run speakers` repeats it for several decoders
 //! and sizes of the sketch.
 //!
-//! `cargo run --release -p compressive-lab --example speakers`
+//! `cargo run --release -p compressive-lab --example applications speakers`
 
 use std::time::Instant;
 
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::speakers::{DIM, SOUNDS, Sizes, Speakers};
 
-type Error = Box<dyn std::error::Error>;
+use crate::Error;
 
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let sizes = Sizes { background: 200, frames: 1500, enrolled: 100, enrolment: 1000, claims: 5, claim: 60 };
     let outcome = run(sizes)?;
     println!("{} frames of {DIM} coefficients, sketch of {} bytes", outcome.rows, outcome.bytes);
@@ -56,7 +56,7 @@ fn run(sizes: Sizes) -> Result<Outcome, Error> {
             .build()?;
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(frames), None, &mut sketch, &mut Scratch::default())?;
-    let params = LearnParams { task: Task::Gmm, k: Components::Exactly(SOUNDS), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Gmm, SOUNDS);
     let model = learn(&operator, &sketch.moments()?, &params)?.model;
     let seconds = start.elapsed().as_secs_f64();
 

@@ -13,17 +13,17 @@
 //! The readings are simulated: six regimes of a machine hall in four quantities, every sensor with its own
 //! share of regimes and its own bias. `compressive-lab run fleet` repeats it for many fleets and sizes.
 //!
-//! `cargo run --release -p compressive-lab --example fleet`
+//! `cargo run --release -p compressive-lab --example applications fleet`
 
 use compressive::design::{Request, Task};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{KMeansParams, Rng, Rows, kmeans, sse};
 use compressive_lab::simulate::fleet::{DIM, Fleet, REGIMES, scaled};
 
-type Error = Box<dyn std::error::Error>;
+use crate::Error;
 
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let outcome = run(50, 2000)?;
     println!("{} readings of {DIM} quantities, {} bytes each on the air", outcome.readings, outcome.bytes);
     println!("the counts are those of a sketch of all readings: {}", outcome.same);
@@ -53,7 +53,7 @@ fn run(sensors: usize, readings: usize) -> Result<Outcome, Error> {
     // Steps 2 and 3.
     let (server, bytes) = fleet.collect(&operator)?;
     // Step 4.
-    let params = LearnParams { k: Components::Exactly(REGIMES), ..LearnParams::default() };
+    let params = LearnParams::new(Task::Kmeans, REGIMES);
     let model = learn(&operator, &server.moments()?, &params)?.model;
 
     // What one would have with all readings in one place.

@@ -178,7 +178,7 @@ impl Store {
     /// Copies everything, as it is at one moment, to a new store file while others go on writing.
     pub fn backup(&self, path: &Path) -> Result<()> {
         if path.exists() {
-            return Err(Error::Payload(format!("{} is there already; name a new file", path.display())));
+            return Err(Error::Payload(format!("{} exists already; name a new file", path.display())));
         }
         let from = self.database.begin_read().map_err(failed)?;
         let copy = Database::create(path).map_err(failed)?;

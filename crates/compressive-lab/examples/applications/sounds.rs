@@ -13,21 +13,21 @@
 //! noise. EM on all frames is the baseline. `compressive-lab run sounds` repeats it for several sizes of the
 //! sketch.
 //!
-//! `cargo run --release -p compressive-lab --example sounds`
+//! `cargo run --release -p compressive-lab --example applications sounds`
 
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::{Components, LearnParams, learn};
+use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
 use compressive::{RowsRef, Scratch, Sketch, Wave};
 use compressive_data::{EmParams, Rng, Rows, em};
 use compressive_lab::simulate::sounds::{Clips, DIM};
 
+use crate::Error;
+
 /// Components of the mixture.
 const K: usize = 12;
 
-type Error = Box<dyn std::error::Error>;
-
-fn main() -> Result<(), Error> {
+pub fn main() -> Result<(), Error> {
     let clips = Clips::generate(60, &mut Rng::new(1));
     println!("{} clips, {} frames of {DIM} coefficients", clips.len(), clips.rows().len() / DIM);
     println!("{:<34} bits a frame   accuracy", "mixture learned from");
@@ -54,12 +54,7 @@ fn sketched(clips: &Clips, feature: Wave) -> Result<(Model, usize), Error> {
     let mut sketch = Sketch::empty(&operator);
     operator.accumulate(RowsRef::F64(&rows), None, &mut sketch, &mut Scratch::default())?;
     // No mixture of a few Gaussians explains sounds, so more searches than two are not worth their time.
-    let params = LearnParams {
-        task: Task::Gmm,
-        k: Components::Exactly(K),
-        restarts: Some(2),
-        ..LearnParams::default()
-    };
+    let params = LearnParams::new(Task::Gmm, K).restarts(2);
     Ok((learn(&operator, &sketch.moments()?, &params)?.model, sketch.moments()?.mean.len()))
 }
 
