@@ -21,22 +21,30 @@ def chosen(table, rows, group):
     return rows if group is None else rows[table.groups(group[0]) == group[1]]
 
 
-def fits(bench, key, recipe, rows, seed):
-    """Models of the rows by another's recipe, of the rows by their own, and of the others' rows."""
+def centers(bench, sketch, seed):
+    """Centres learned from a sketch."""
+    return json.loads(bench.program.run("fit", sketch, "-k", K, "--seed", seed, "--json").text)["centers"]
+
+
+def borrowed(bench, key, recipe, rows, seed):
+    """Centres of the rows by another's recipe, and those of the others' own sketch."""
 
     def steps(folder):
         np.save(folder / "recipe.npy", recipe)
         np.save(folder / "rows.npy", rows)
-        run, options, centers = bench.program.run, ["-k", K, "--seed", seed], {}
-        run("sketch", folder / "recipe.npy", *options, "-o", folder / "other.sketch")
-        run("sketch", folder / "rows.npy", "--spec", folder / "other.sketch", "-o", folder / "slice.sketch")
-        run("sketch", folder / "rows.npy", *options, "-o", folder / "own.sketch")
-        for name in ("slice", "own", "other"):
-            text = run("fit", folder / f"{name}.sketch", *options, "--json").text
-            centers[name] = json.loads(text)["centers"]
-        return centers
+        run, other = bench.program.run, folder / "other.sketch"
+        run("sketch", folder / "recipe.npy", "-k", K, "--seed", seed, "-o", other)
+        run("sketch", folder / "rows.npy", "--spec", other, "-o", folder / "slice.sketch")
+        return {"slice": centers(bench, folder / "slice.sketch", seed), "other": centers(bench, other, seed)}
 
-    return bench.program.kept(["slice", key, K, seed], steps)
+    return bench.program.kept(["borrowed", key, K, seed], steps)
+
+
+def fits(bench, key, recipe, rows, seed):
+    """Centres by kind; a recipe of the rows' own is refused where a column of the slice is constant."""
+    own = bench.program.from_sketch(f"slice {key}", rows, K, seed)
+    found = borrowed(bench, key, recipe, rows, seed)
+    return found | ({"own": own["model"]["centers"]} if "model" in own else {}), (found, own)
 
 
 def months_merged(bench, table, rows):
@@ -71,10 +79,12 @@ def run(bench):
         own, found = chosen(table, rows, what), {"slice": [], "own": [], "other": []}
         best = bench.peers.best(f"flights {what}", own, K)
         for seed in bench.seeds:
-            record = fits(bench, name, chosen(table, rows, whose), own, seed)
+            learned, records = fits(bench, name, chosen(table, rows, whose), own, seed)
             for kind, values in found.items():
-                values.append(sse(own, record[kind]) / best if kind in record else float("nan"))
-            bench.log(f"slices {name} seed {seed}: " + ", ".join(f"{a} {b[-1]:.4f}" for a, b in found.items()), record)
+                values.append(sse(own, learned[kind]) / best if kind in learned else float("nan"))
+            bench.log(
+                f"slices {name} seed {seed}: " + ", ".join(f"{a} {b[-1]:.4f}" for a, b in found.items()), *records
+            )
         cells = {kind: middle_and_worst(values) for kind, values in found.items()}
         grid.rows.append(
             [name, len(own), *(with_worst(cells[kind]) for kind in ("slice", "own")), number(cells["other"][0])]
