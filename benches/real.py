@@ -130,10 +130,12 @@ def intro(args, tables):
 
 
 def origin(args):
-    """The line at the end: command, commit, seeds, date, machine, versions."""
+    """The line at the end: command without this machine's paths, commit, seeds, date, machine, versions."""
     import numpy
     import sklearn
 
+    part = [] if set(args.only) == set(SECTIONS) else ["--only", ",".join(args.only)]
+    command = " ".join(["python benches/real.py", *part, *(["--tables", args.tables] if args.tables else [])])
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -141,7 +143,7 @@ def origin(args):
         (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if "model name" in line), platform.processor()
     )
     return (
-        f"Made by `{' '.join(['python benches/real.py', *sys.argv[1:]])}`, {args.seeds} seeds, commit {commit.stdout.strip()}, {datetime.date.today()}, on {cpu}, {os.cpu_count()} cores; "
+        f"Made by `{command}`, {args.seeds} seeds, commit {commit.stdout.strip()}, {datetime.date.today()}, on {cpu}, {os.cpu_count()} cores; "
         f"scikit-learn {sklearn.__version__}, numpy {numpy.__version__}."
     )
 
