@@ -57,6 +57,26 @@ impl Blocks {
         }
     }
 
+    /// Adds a copy of each cell, moved so that all of them have the given mean and deviations where they had
+    /// `from`, which are a mean and deviations too: rows that moved together keep their outline.
+    pub fn push_moved(&mut self, from: (&[f64], &[f64]), to: (&[f64], &[f64])) {
+        let (d, t, n) = (self.dim, self.triangle(), self.len());
+        let ratio = |c: usize| if from.1[c] > 0.0 { to.1[c] / from.1[c] } else { 1.0 };
+        let ratios: Vec<f64> = (0..d).map(ratio).collect();
+        for a in 0..n {
+            for c in 0..d {
+                self.centres.push(to.0[c] + ratios[c] * (self.centres[a * d + c] - from.0[c]));
+                self.variances.push(ratios[c] * ratios[c] * self.variances[a * d + c]);
+            }
+            for i in 0..d * usize::from(!self.factors.is_empty()) {
+                for j in 0..=i {
+                    let entry = self.factors[a * t + i * (i + 1) / 2 + j];
+                    self.factors.push(ratios[i] * entry);
+                }
+            }
+        }
+    }
+
     /// Covariance of a cell into `out`, d rows of d.
     pub fn covariance(&self, a: usize, out: &mut [f64]) {
         let d = self.dim;

@@ -2,7 +2,9 @@
 //! degenerate, on which every task is an ordinary algorithm.
 //!
 //! 1. Weights of the cells (file `weigh.rs`).
-//! 2. Where the exact moments show variance that no cell has, a few rows lie far outside: with the excess
+//! 2. Where the rows moved since the pilot, the cells once more, moved so that their mean and deviations are
+//!    the exact ones; the weights choose between both.
+//! 3. Where the exact moments show variance that no cell has, a few rows lie far outside: with the excess
 //!    $\Delta$ of the second moments about the density's mean, its longest axis e of length $\lambda$ and
 //!    the excess g of the mean along e, a share $g^2 / \lambda$ of the rows is at a distance $\lambda / g$.
 //!    A point is added there, and the weights are found anew; a few times at most.
@@ -19,7 +21,11 @@ use crate::num::solve::symmetric_eigen;
 use crate::sketch::ExactMoments;
 use crate::sketch::frequency::Covariance;
 
-/// Points added by step 2 at most.
+/// Step 2 is taken where the pull to the pilot's shares is weaker by more than this.
+const MOVED: f64 = 10.0;
+/// It is taken as well above this mean of residual^2 over its expectation.
+const UNEXPLAINED: f64 = 3.0;
+/// Points added by step 3 at most.
 const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
 const FAR_VARIANCE: f64 = 0.01;
@@ -61,7 +67,7 @@ impl Cloud {
 }
 
 impl Density {
-    /// Steps 1 and 2; none without an outline, or if the weights cannot be found.
+    /// Steps 1 to 3; none without an outline, or if the weights cannot be found.
     pub fn new(target: &Target) -> Option<Density> {
         let (outline, exact) = (target.outline.as_deref()?, target.exact.as_ref());
         let mut blocks = Blocks::of(outline.cells());
@@ -73,6 +79,20 @@ impl Density {
         };
         let mut density =
             Density { weighed: solve(&blocks, &shares)?, blocks: blocks.clone(), rows: target.rows };
+        // Step 2.
+        if let Some(exact) =
+            exact.filter(|_| density.weighed.weaker > MOVED || density.chi_square() > UNEXPLAINED)
+        {
+            let (mean, variances) = density.pilot_moments(&shares);
+            let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
+            let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
+            blocks.push_moved((&mean, &deviations), (&exact.mean, &to));
+            shares = shares.iter().chain(&shares).map(|p| 0.5 * p).collect();
+            if let Some(weighed) = solve(&blocks, &shares) {
+                density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
+            }
+        }
+        // Step 3.
         for _ in 0..FAR_POINTS {
             let Some((point, share)) = exact.and_then(|exact| density.far_point(exact)) else { break };
             blocks.push_point(&point);
@@ -91,6 +111,11 @@ impl Density {
     /// Weight of each cell.
     pub fn weights(&self) -> &[f64] {
         &self.weighed.weights
+    }
+
+    /// Number of cells that have a weight.
+    pub fn n_places(&self) -> usize {
+        self.weights().iter().filter(|w| **w > 0.0).count()
     }
 
     /// How much weaker the pull to the pilot's shares is than that of rows like those: 1 unless they moved.
@@ -129,7 +154,7 @@ impl Density {
         (mean, second)
     }
 
-    /// Step 2: a point and its share, if the moments call for one.
+    /// Step 3: a point and its share, if the moments call for one.
     fn far_point(&self, exact: &ExactMoments) -> Option<(Vec<f64>, f64)> {
         let d = self.dim();
         let Covariance::Full(covariance) = &exact.covariance else { return None };
@@ -217,6 +242,11 @@ impl Density {
                 .for_each(|c| out[c * d + c] = floor[c]);
         }
         all
+    }
+
+    /// Mean and variances of cells with given shares.
+    fn pilot_moments(&self, shares: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        Blobs { weights: shares, ..self.plain_blobs() }.moments()
     }
 
     fn plain_blobs(&self) -> Blobs<'_> {

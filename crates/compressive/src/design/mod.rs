@@ -292,7 +292,7 @@ fn transform(
     reasons: &mut Vec<Reason>,
 ) -> Result<(Transform, Bounds)> {
     let dim = columns.len();
-    let mut transform = Transform::identity(dim);
+    let (mut transform, mut deviations) = (Transform::identity(dim), vec![0.0; dim]);
     let mut range = Bounds { low: vec![0.0; dim], high: vec![0.0; dim] };
     for (c, name) in columns.iter().enumerate() {
         let mut column: Vec<f64> = rows.iter().skip(c).step_by(dim).copied().collect();
@@ -304,14 +304,13 @@ fn transform(
             return Err(Error::ConstantColumn { column: name.clone(), value: low, rows }.advise(exclude));
         }
         let interquartile = quantile(&column, 0.75) - quantile(&column, 0.25);
-        // Sums of squares are made of variances; elsewhere what most rows do counts.
-        let robust = !params.task.is_clustering() && interquartile > 0.0;
-        let spread = if robust { interquartile / 1.349 } else { deviation(&column) };
+        let spread = if interquartile > 0.0 { interquartile / 1.349 } else { deviation(&column) };
+        deviations[c] = deviation(&column);
         transform.centre[c] = quantile(&column, 0.5);
         transform.spread[c] = spread;
         (range.low[c], range.high[c]) = (low, high);
     }
-    common_scale(params, &mut transform.spread, reasons);
+    common_scale(params, &mut transform.spread, &deviations, reasons);
     let enough = params.scaling == Scaling::Auto && rows.len() / dim >= WHITENING_ROWS * dim;
     if params.whiten || (params.defaults.whiten && enough) {
         reasons.push(Reason::Whitened { asked: params.whiten });
@@ -329,9 +328,11 @@ const WHITENING_ROWS: usize = 5;
 /// taken to share a unit. Some columns of one unit hardly vary, such as pixels at the edge of an image.
 const ONE_UNIT: f64 = 30.0;
 
-/// Replaces the spreads by one for all columns, where the scaling is common.
-fn common_scale(params: &Settled, spread: &mut [f64], reasons: &mut Vec<Reason>) {
-    let mut sorted = spread.to_vec();
+/// Replaces the spreads by one for all columns, where the scaling is common; else by the standard deviations
+/// for k-means, whose sums of squares are made of them.
+fn common_scale(params: &Settled, spread: &mut [f64], deviations: &[f64], reasons: &mut Vec<Reason>) {
+    let k_means = params.task == Task::Kmeans;
+    let mut sorted = if k_means { deviations.to_vec() } else { spread.to_vec() };
     sorted.sort_by(f64::total_cmp);
     let ratio = sorted[sorted.len() - 1] / sorted[(sorted.len() - 1) / 4];
     let (asked, scaling) = match params.scaling {
@@ -346,7 +347,12 @@ fn common_scale(params: &Settled, spread: &mut [f64], reasons: &mut Vec<Reason>)
     if common {
         let mean_square = spread.iter().map(|s| s * s).sum::<f64>() / spread.len() as f64;
         spread.fill(mean_square.sqrt());
-    } else if !asked && !params.whiten && scaling == Scaling::Auto {
+        return;
+    }
+    if k_means {
+        spread.copy_from_slice(deviations);
+    }
+    if !asked && !params.whiten && scaling == Scaling::Auto {
         reasons.push(Reason::OwnSpreads { ratio, most: ONE_UNIT });
     }
 }

@@ -173,7 +173,8 @@ fn transform(columns: &[String], params: &Settled, reasons: &mut Vec<Reason>) ->
         transform.centre[c] = 0.5 * (low + high);
         transform.spread[c] = 0.25 * (high - low);
     }
-    common_scale(params, &mut transform.spread, reasons);
+    let spreads = transform.spread.clone();
+    common_scale(params, &mut transform.spread, &spreads, reasons);
     Ok((transform, bounds.clone()))
 }
 

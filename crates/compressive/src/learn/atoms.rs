@@ -97,8 +97,8 @@ impl<'a> Found<'a> {
             _ => None,
         };
         let decode = |k: usize| match &density {
-            Some(density) => from_density(&target, density, k, shape, params),
-            None => decode(operator, &target, k, shape, params),
+            Some(density) if density.n_places() >= k => from_density(&target, density, k, shape, params),
+            _ => decode(operator, &target, k, shape, params),
         };
         let (mut decoded, candidates) = match k {
             Components::Exactly(k) => {

@@ -42,22 +42,37 @@ pub(super) struct Centres {
 }
 
 /// What minimises a sum over weighted points from a start.
-type Algorithm = fn(Points<'_>, Vec<f64>) -> Run;
+#[derive(Clone, Copy)]
+struct Algorithm {
+    run: fn(Points<'_>, Vec<f64>) -> Run,
+    /// What is summed, of a squared distance.
+    loss: fn(f64) -> f64,
+}
+
+const LLOYD: Algorithm =
+    Algorithm { run: |points, start| lloyd(points, start, ROUNDS), loss: |square| square };
+const MEDIANS: Algorithm = Algorithm { run: |points, start| medians(points, start, ROUNDS), loss: f64::sqrt };
 
 /// Coordinates in which distances are taken, from working ones; none if they are these.
 pub(super) type ToMetric<'a> = Option<&'a dyn Fn(&[f64]) -> Vec<f64>>;
 
 /// k-means of a density; none if fewer than k cells have a weight.
 pub(super) fn kmeans(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>) -> Option<Centres> {
-    clusters(density, k, seed, metric, |points, start| lloyd(points, start, ROUNDS))
+    clusters(density, k, seed, metric, LLOYD)
 }
 
 /// k-medians of a density; none if fewer than k cells have a weight.
 pub(super) fn kmedians(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>) -> Option<Centres> {
-    clusters(density, k, seed, metric, |points, start| medians(points, start, ROUNDS))
+    clusters(density, k, seed, metric, MEDIANS)
 }
 
-fn clusters(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>, run: Algorithm) -> Option<Centres> {
+fn clusters(
+    density: &Density,
+    k: usize,
+    seed: u64,
+    metric: ToMetric<'_>,
+    algorithm: Algorithm,
+) -> Option<Centres> {
     let d = density.dim();
     let mut cloud = cloud_for(density, k * d, seed);
     let mut cells = density.blocks.centres.clone();
@@ -67,7 +82,7 @@ fn clusters(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>, run: A
     }
     let cells = Points { rows: &cells, weights: Some(density.weights()), dim: d };
     let points = Points { rows: &cloud.points, weights: Some(&cloud.weights), dim: d };
-    let runs = starts(cells, k, seed, run)?.into_iter().map(|start| run(points, start));
+    let runs = starts(cells, k, seed, algorithm)?.into_iter().map(|start| (algorithm.run)(points, start));
     let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
     Some(Centres { shares: best.counts, cost: best.cost, centres: best.centers })
 }
@@ -79,13 +94,14 @@ fn cloud_for(density: &Density, each: usize, seed: u64) -> Cloud {
 }
 
 /// The best few of the runs on the cells.
-fn starts(cells: Points<'_>, k: usize, seed: u64, run: Algorithm) -> Option<Vec<Vec<f64>>> {
+fn starts(cells: Points<'_>, k: usize, seed: u64, algorithm: Algorithm) -> Option<Vec<Vec<f64>>> {
     if cells.iter().filter(|(_, w)| *w > 0.0).count() < k {
         return None;
     }
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 4);
-    let mut runs: Vec<Run> =
-        (0..STARTS).map(|_| run(cells, greedy_plus_plus(cells, k, &mut stream))).collect();
+    let mut runs: Vec<Run> = (0..STARTS)
+        .map(|_| (algorithm.run)(cells, greedy_plus_plus(cells, k, algorithm.loss, &mut stream)))
+        .collect();
     runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     runs.dedup_by(|a, b| (a.cost - b.cost).abs() <= 1e-6 * b.cost);
     runs.truncate(FINISHED);
@@ -106,15 +122,14 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
     let pull = PULL + if scatter == Scatter::Full { d as f64 } else { 0.0 };
     let regular = Regular { rows: density.rows, pull, floor: &floor };
     let centres = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
-    let mut found: Vec<(Mixture, f64)> =
-        starts(centres, k, seed, |points, start| lloyd(points, start, ROUNDS))?
-            .into_iter()
-            .filter_map(|centres| {
-                let labels: Vec<usize> =
-                    density.blocks.centres.chunks_exact(d).map(|x| nearest(x, &centres, d).0).collect();
-                em(cells, Start::Memberships(&labels, k), &scatter, regular, ON_CELLS)
-            })
-            .collect();
+    let mut found: Vec<(Mixture, f64)> = starts(centres, k, seed, LLOYD)?
+        .into_iter()
+        .filter_map(|centres| {
+            let labels: Vec<usize> =
+                density.blocks.centres.chunks_exact(d).map(|x| nearest(x, &centres, d).0).collect();
+            em(cells, Start::Memberships(&labels, k), &scatter, regular, ON_CELLS)
+        })
+        .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.truncate(2);
     let finish =

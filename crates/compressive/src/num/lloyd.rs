@@ -101,12 +101,17 @@ pub(crate) fn plus_plus(points: Points, k: usize, stream: &mut Stream) -> Vec<f6
 }
 
 /// The same, each start the best of some that are drawn that way: \[AV07\] section 6. Starts are better, and
-/// fewer of them are needed.
-pub(crate) fn greedy_plus_plus(points: Points, k: usize, stream: &mut Stream) -> Vec<f64> {
+/// fewer of them are needed. `loss` makes of a squared distance what is summed.
+pub(crate) fn greedy_plus_plus(
+    points: Points,
+    k: usize,
+    loss: fn(f64) -> f64,
+    stream: &mut Stream,
+) -> Vec<f64> {
     let tries = 2 + (k as f64).ln() as usize;
     let weights: Vec<f64> = points.iter().map(|(_, w)| w).collect();
     let mut centers = points.row(roulette(&weights, stream)).to_vec();
-    let mut chances: Vec<f64> = points.iter().map(|(row, w)| w * square(row, &centers)).collect();
+    let mut chances: Vec<f64> = points.iter().map(|(row, w)| w * loss(square(row, &centers))).collect();
     for _ in 1..k {
         let mut best: Option<(f64, Vec<f64>, usize)> = None;
         for _ in 0..tries {
@@ -115,7 +120,7 @@ pub(crate) fn greedy_plus_plus(points: Points, k: usize, stream: &mut Stream) ->
             let next: Vec<f64> = chances
                 .iter()
                 .zip(points.iter())
-                .map(|(s, (row, w))| s.min(w * square(row, center)))
+                .map(|(s, (row, w))| s.min(w * loss(square(row, center))))
                 .collect();
             let left: f64 = next.iter().sum();
             if best.as_ref().is_none_or(|(b, ..)| left < *b) {
