@@ -57,24 +57,45 @@ impl Blocks {
         }
     }
 
-    /// Adds a copy of each cell, moved so that all of them have the given mean and deviations where they had
-    /// `from`, which are a mean and deviations too: rows that moved together keep their outline.
-    pub fn push_moved(&mut self, from: (&[f64], &[f64]), to: (&[f64], &[f64])) {
-        let (d, t, n) = (self.dim, self.triangle(), self.len());
-        let ratio = |c: usize| if from.1[c] > 0.0 { to.1[c] / from.1[c] } else { 1.0 };
-        let ratios: Vec<f64> = (0..d).map(ratio).collect();
-        for a in 0..n {
-            for c in 0..d {
-                self.centres.push(to.0[c] + ratios[c] * (self.centres[a * d + c] - from.0[c]));
-                self.variances.push(ratios[c] * ratios[c] * self.variances[a * d + c]);
-            }
-            for i in 0..d * usize::from(!self.factors.is_empty()) {
-                for j in 0..=i {
-                    let entry = self.factors[a * t + i * (i + 1) / 2 + j];
-                    self.factors.push(ratios[i] * entry);
-                }
+    /// Some of the cells, in the order given.
+    pub fn select(&self, which: &[usize]) -> Blocks {
+        let (d, t) = (self.dim, self.triangle());
+        let pick = |v: &[f64], each: usize| {
+            which.iter().flat_map(|&a| &v[a * each..(a + 1) * each]).copied().collect()
+        };
+        Blocks {
+            dim: d,
+            centres: pick(&self.centres, d),
+            variances: pick(&self.variances, d),
+            factors: if self.factors.is_empty() { Vec::new() } else { pick(&self.factors, t) },
+        }
+    }
+
+    /// Adds other cells of the same kind.
+    pub fn extend(&mut self, other: &Blocks) {
+        self.centres.extend_from_slice(&other.centres);
+        self.variances.extend_from_slice(&other.variances);
+        self.factors.extend_from_slice(&other.factors);
+    }
+
+    /// The cells, moved so that a mean and deviations become those of `to` where they were `from`: rows that
+    /// moved together keep their outline.
+    pub fn moved(&self, from: (&[f64], &[f64]), to: (&[f64], &[f64])) -> Blocks {
+        let d = self.dim;
+        let ratios: Vec<f64> =
+            (0..d).map(|c| if from.1[c] > 0.0 { to.1[c] / from.1[c] } else { 1.0 }).collect();
+        let mut all = self.clone();
+        for (i, x) in all.centres.iter_mut().enumerate() {
+            let c = i % d;
+            *x = to.0[c] + ratios[c] * (*x - from.0[c]);
+        }
+        all.variances.iter_mut().enumerate().for_each(|(i, v)| *v *= ratios[i % d] * ratios[i % d]);
+        for lower in all.factors.chunks_exact_mut(self.triangle()) {
+            for i in 0..d {
+                lower[i * (i + 1) / 2..(i + 1) * (i + 2) / 2].iter_mut().for_each(|x| *x *= ratios[i]);
             }
         }
+        all
     }
 
     /// Covariance of a cell into `out`, d rows of d.

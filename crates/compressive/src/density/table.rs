@@ -86,8 +86,13 @@ impl Density {
             let (mean, variances) = density.pilot_moments(&shares);
             let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
             let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
-            blocks.push_moved((&mean, &deviations), (&exact.mean, &to));
-            shares = shares.iter().chain(&shares).map(|p| 0.5 * p).collect();
+            // Cells that lost their weight stay out.
+            let kept: Vec<usize> = (0..shares.len()).filter(|&a| density.weights()[a] > 0.0).collect();
+            let mut all = blocks.select(&kept);
+            all.extend(&blocks.moved((&mean, &deviations), (&exact.mean, &to)));
+            let old: Vec<f64> = kept.iter().map(|&a| shares[a]).collect();
+            shares = old.iter().chain(&shares).map(|p| p / (1.0 + old.iter().sum::<f64>())).collect();
+            blocks = all;
             if let Some(weighed) = solve(&blocks, &shares) {
                 density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
             }
@@ -116,11 +121,6 @@ impl Density {
     /// Number of cells that have a weight.
     pub fn n_places(&self) -> usize {
         self.weights().iter().filter(|w| **w > 0.0).count()
-    }
-
-    /// How much weaker the pull to the pilot's shares is than that of rows like those: 1 unless they moved.
-    pub fn moved(&self) -> f64 {
-        self.weighed.weaker
     }
 
     /// Mean of residual^2 over its expectation.

@@ -26,7 +26,7 @@ const SUM_TOLERANCE: f64 = 1e-4;
 /// Cells do not match moments closer than this part of a deviation.
 const MOMENT_TOLERANCE: f64 = 1e-3;
 /// Each step of step 2 weakens the pull by this factor, so many times at most.
-const WEAKER: (f64, usize) = (10.0, 6);
+const WEAKER: (f64, usize) = (30.0, 4);
 
 /// What is known of the cells before the sketch is seen.
 pub(crate) struct Prior<'a> {

@@ -117,22 +117,6 @@ impl Partition {
         out
     }
 
-    /// The width of k clusters: the root of the mean squared distance of a coordinate to the nearest of k
-    /// centres, those of the least sum of squares that were found.
-    pub fn width(&self, k: usize, seed: u64) -> f64 {
-        let counts: Vec<f64> = self.counts.iter().map(|&n| n as f64).collect();
-        let points = Points { rows: &self.centres, weights: Some(&counts), dim: self.dim };
-        let within: f64 = self.squares().iter().sum();
-        let between = if k >= self.counts.len() {
-            0.0
-        } else {
-            let mut stream = Stream::new(seed, Purpose::PilotMixture, 1);
-            let runs = (0..8).map(|_| lloyd(points, plus_plus(points, k, &mut stream), 50).cost);
-            runs.fold(f64::INFINITY, f64::min)
-        };
-        ((within + between) / (self.n_rows() * self.dim) as f64).sqrt()
-    }
-
     /// Step 3, with so many groups.
     fn cells(&self, groups: usize, seed: u64) -> Cells {
         let (d, n) = (self.dim, self.counts.len());

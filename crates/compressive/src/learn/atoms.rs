@@ -7,12 +7,12 @@ use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::laid::Laid;
 use crate::learn::misfit::misfit;
-use crate::learn::propose::auto::{AutoParams, auto};
+use crate::learn::propose::auto::{AutoParams, auto, auto_near};
 use crate::learn::propose::greedy::Start;
 use crate::learn::propose::{Decoder, Finds, Published, Wanted};
 use crate::learn::refine::Shares;
-use crate::learn::{Candidate, Components, Learned, choose_k, on_density, weighted_landmarks};
-use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
+use crate::learn::{Candidate, Components, Learned, choose_k, judge, on_density, weighted_landmarks};
+use crate::model::{Content, DecodeInfo, Explained, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
 use crate::num::random::{Purpose, Stream};
 use crate::setters::setters;
 use crate::sketch::operator::SketchOperator;
@@ -64,6 +64,8 @@ pub(crate) struct Decoded {
     pub misfit: Misfit,
     /// $\chi^2$ of the polish and its expectation, if there was one.
     pub chi_square: Option<(f64, f64)>,
+    /// What the number of components is chosen by, see [`Candidate::score`].
+    pub score: Option<f64>,
 }
 
 /// What was found behind a sketch, the heaviest atom first.
@@ -75,6 +77,8 @@ pub(super) struct Found<'a> {
     candidates: Vec<Candidate>,
     /// The density behind the sketch, where its recipe has an outline and the search is `auto`.
     pub density: Option<Density>,
+    /// The part by which the loss may exceed the best, where the density tells.
+    pub excess: Option<f64>,
     /// Share of each atom, and its location in the user's units.
     pub weights: Vec<f64>,
     pub locations: Vec<Vec<f64>>,
@@ -117,7 +121,18 @@ impl<'a> Found<'a> {
         let location = |&l: &usize| working.location(&fit.atoms[l * family.n_params()..][..family.dim()]);
         let locations = order.iter().map(location).collect();
         let weights = order.iter().map(|&l| all[l]).collect();
-        Ok(Found { operator, target, params, decoded, candidates, density, weights, locations, order })
+        Ok(Found {
+            operator,
+            target,
+            params,
+            decoded,
+            candidates,
+            density,
+            excess: None,
+            weights,
+            locations,
+            order,
+        })
     }
 
     /// Covariance of each atom in working coordinates.
@@ -130,7 +145,7 @@ impl<'a> Found<'a> {
     /// Centres of the density by an algorithm, in the user's units, with their shares; none without a density.
     /// Distances are taken with each column divided by its spread in the spec.
     pub fn centres_of_density(
-        &self,
+        &mut self,
         run: fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>,
     ) -> Result<Option<Shares>> {
         let Some(density) = &self.density else { return Ok(None) };
@@ -143,6 +158,10 @@ impl<'a> Found<'a> {
         let whitened = transform.whiten.is_some();
         let metric: on_density::ToMetric<'_> = if whitened { Some(&metric) } else { None };
         let found = run(density, self.decoded.fit.k(), self.params.seed, metric);
+        if !whitened {
+            self.excess =
+                found.as_ref().map(|found| judge::excess(density, &found.centres, self.params.seed));
+        }
         let located = |c: &[f64]| -> Vec<f64> {
             match whitened {
                 true => c.iter().zip(&transform.spread).map(|(x, s)| x * s).collect(),
@@ -168,7 +187,7 @@ impl<'a> Found<'a> {
             origin(operator, self.target.rows, (params.decoder, params.seed), covariance, (misfit, info));
         let mut model = model(operator, content, self.decoded.fit.k(), origin);
         model.validate()?;
-        let misfit = Laid::new(operator, &self.target, &model)?.misfit();
+        let misfit = Laid::new(operator, &self.target, &model)?.misfit().with_excess(self.excess);
         let mut candidates = self.candidates.clone();
         candidates.iter_mut().filter(|c| c.k == model.k).for_each(|c| c.misfit = misfit);
         model.origin.iter_mut().for_each(|origin| origin.misfit = misfit);
@@ -219,14 +238,40 @@ fn from_density(
         let family = target.points.with_covariance(Shape::SharedWidth);
         let (least, most) = family.variance_range();
         let shared = vec![(found.cost / target.dim() as f64).clamp(least, most)];
+        let score = Some(found.silhouette).filter(|_| k > 1);
         let fit = Fit { atoms: found.centres, shared, weights: found.shares };
-        return Ok(judged(target, family, fit));
+        return Ok(Decoded { score, ..judged(target, family, fit) });
     };
-    let (mixture, _) = on_density::mixture(density, k, shape, params.seed).ok_or_else(few)?;
+    let found = on_density::mixture(density, k, shape, params.seed).ok_or_else(few)?;
     let family = target.points.with_covariance(shape.clone());
-    let fit = on_density::fit_of(&mixture, &family).ok_or_else(few)?;
-    Ok(judged(target, family, fit))
+    let fit = on_density::fit_of(&found.mixture, &family).ok_or_else(few)?;
+    let parameters = (k * (1 + family.n_params()) - 1) as f64;
+    let score = Some(parameters * target.rows.ln() / target.rows - 2.0 * found.likelihood);
+    let own = Decoded { score, ..judged(target, family, fit) };
+    if own.misfit.value() > POLISHED {
+        return Ok(own);
+    }
+    let settings = AutoParams {
+        k,
+        mixture: true,
+        shape: shape.clone(),
+        threads: params.threads,
+        seed: params.seed,
+        ..AutoParams::default()
+    };
+    let clean = target.without_harmonics(&own.family, &own.fit);
+    let polished = auto_near(&clean, own.fit.clone(), &settings)?;
+    let likelihood = found.cloud_likelihood(&polished.family, &polished.fit);
+    let lost = likelihood.map_or(f64::INFINITY, |likelihood| found.likelihood - likelihood);
+    let explains = polished.misfit.explained() != Explained::No;
+    Ok(if lost < 0.0 || (explains && lost < TOLERATED) { Decoded { score, ..polished } } else { own })
 }
+
+/// Misfit of a density's mixture above which the polish on the sketch has no chance to explain it.
+const POLISHED: f64 = 30.0;
+/// Nats a row that a mixture which explains the sketch may lose under the density, whose cells are Gaussian
+/// only nearly.
+const TOLERATED: f64 = 0.05;
 
 /// A fit with its cost and misfit.
 fn judged(target: &Target, family: Gaussian, fit: Fit) -> Decoded {
@@ -234,7 +279,7 @@ fn judged(target: &Target, family: Gaussian, fit: Fit) -> Decoded {
     let cost = Problem::new(&clean, &family).cost(&fit);
     let misfit = misfit(&clean, &family, &fit, cost);
     let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
-    Decoded { family, fit, info, misfit, chi_square: None }
+    Decoded { family, fit, info, misfit, chi_square: None, score: None }
 }
 
 /// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is
@@ -325,7 +370,7 @@ fn published(
     let wanted = Wanted { k, restarts: params.restarts, start: &start, seed: params.seed };
     let (fit, info) = (decoder.run)(target, &family, &wanted);
     let misfit = misfit(target, &family, &fit, info.cost);
-    Ok(Decoded { family, fit, info, misfit, chi_square: None })
+    Ok(Decoded { family, fit, info, misfit, chi_square: None, score: None })
 }
 
 /// Weight of a component, relative to 1/k, below which it is empty.

@@ -6,6 +6,9 @@
 //! 1. the first k that the sketch does not speak against is taken (two more are tried, for the table);
 //! 2. if none is, the data are not such a mixture, and k is where the curve of $\ln$ misfit bends most.
 //!
+//! Where there is a density, every k has a score under it, and the best is taken unless fewer components
+//! explain the sketch: `judge.rs`.
+//!
 //! Cost: one decoding for each k tried.
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +32,10 @@ pub struct Candidate {
     pub chi_square: Option<f64>,
     /// What $\chi^2$ is near if the model is right.
     pub degrees: Option<f64>,
+    /// What the number was chosen by, where there is a density: of centres the mean silhouette, the higher the
+    /// better; of mixtures the Bayesian information criterion a row, the lower the better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
 }
 
 impl Candidate {
@@ -39,6 +46,7 @@ impl Candidate {
             misfit: decoded.misfit,
             chi_square: decoded.chi_square.map(|(value, _)| value),
             degrees: decoded.chi_square.map(|(_, degrees)| degrees),
+            score: decoded.score,
         }
     }
 }
@@ -50,10 +58,7 @@ pub(super) fn choose(
     decode: &mut dyn FnMut(usize) -> Result<Decoded>,
 ) -> Result<(Decoded, Vec<Candidate>)> {
     if low == 0 || high < low {
-        return Err(Error::Task {
-            field: "k",
-            problem: format!("the range {low} to {high} is empty; give LOW:HIGH with 1 <= LOW <= HIGH"),
-        });
+        return Err(empty(low, high));
     }
     let mut all: Vec<(Candidate, Decoded)> = Vec::new();
     let mut first = None;
@@ -75,6 +80,54 @@ pub(super) fn choose(
     let chosen = first.unwrap_or_else(|| bend(&misfits));
     let candidates = all.iter().map(|(c, _)| c.clone()).collect();
     Ok((all.swap_remove(chosen).1, candidates))
+}
+
+/// The same where there is a density. The first number that explains the sketch is taken, else the one of the
+/// best score.
+pub(super) fn choose_by_score(
+    low: usize,
+    high: usize,
+    higher_is_better: bool,
+    decode: &mut dyn FnMut(usize) -> Result<Decoded>,
+) -> Result<(Decoded, Vec<Candidate>)> {
+    let mut all: Vec<(Candidate, Decoded)> = Vec::new();
+    let loss = |decoded: &Decoded| match (decoded.score, higher_is_better) {
+        (Some(score), true) => -score,
+        (Some(score), false) => score,
+        (None, _) => f64::INFINITY,
+    };
+    let mut best: Option<(f64, usize)> = None;
+    for k in low..=high {
+        let decoded = match decode(k) {
+            Err(error) if k > low && matches!(error.cause(), Error::Task { .. }) => break,
+            other => other?,
+        };
+        let (explains, loss) = (decoded.misfit.explained() == Explained::Yes, loss(&decoded));
+        all.push((Candidate::of(k, &decoded), decoded));
+        if best.is_none_or(|(lowest, _)| loss < lowest) {
+            best = Some((loss, all.len() - 1));
+        }
+        if explains {
+            best = Some((f64::NEG_INFINITY, all.len() - 1));
+            break;
+        }
+        if best.is_some_and(|(_, at)| all.len() > at + PATIENCE) {
+            break;
+        }
+    }
+    let Some((_, chosen)) = best else { return Err(empty(low, high)) };
+    let candidates = all.iter().map(|(c, _)| c.clone()).collect();
+    Ok((all.swap_remove(chosen).1, candidates))
+}
+
+/// Numbers tried beyond the best so far.
+const PATIENCE: usize = 6;
+
+fn empty(low: usize, high: usize) -> Error {
+    Error::Task {
+        field: "k",
+        problem: format!("the range {low} to {high} is empty; give LOW:HIGH with 1 <= LOW <= HIGH"),
+    }
 }
 
 /// Where the logarithm falls fast before and slowly after; the last entry if there are fewer than three.

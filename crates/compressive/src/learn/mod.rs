@@ -19,6 +19,7 @@ mod atoms;
 mod choose_k;
 pub mod classify;
 pub mod generator;
+mod judge;
 mod kmeans;
 mod kmedians;
 pub(crate) mod laid;

@@ -8,6 +8,7 @@
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::{Cloud, Density};
+use crate::learn::judge::silhouette;
 use crate::num::em::{Mixture, Regular, Scatter, Start, em};
 use crate::num::linear::cholesky;
 use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, nearest};
@@ -39,6 +40,8 @@ pub(super) struct Centres {
     pub shares: Vec<f64>,
     /// Mean squared distance, or mean distance.
     pub cost: f64,
+    /// Mean silhouette.
+    pub silhouette: f64,
 }
 
 /// What minimises a sum over weighted points from a start.
@@ -84,7 +87,8 @@ fn clusters(
     let points = Points { rows: &cloud.points, weights: Some(&cloud.weights), dim: d };
     let runs = starts(cells, k, seed, algorithm)?.into_iter().map(|start| (algorithm.run)(points, start));
     let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
-    Some(Centres { shares: best.counts, cost: best.cost, centres: best.centers })
+    let silhouette = silhouette(points, &best.centers);
+    Some(Centres { shares: best.counts, cost: best.cost, silhouette, centres: best.centers })
 }
 
 /// Points for an effort of so many multiply-adds a point and round.
@@ -108,9 +112,31 @@ fn starts(cells: Points<'_>, k: usize, seed: u64, algorithm: Algorithm) -> Optio
     Some(runs.into_iter().map(|run| run.centers).collect())
 }
 
-/// A mixture of k Gaussians of a shape, with its mean log-density under the density; none if fewer than k
-/// cells have a weight.
-pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> Option<(Mixture, f64)> {
+/// A mixture of a density.
+pub(super) struct FoundMixture {
+    pub mixture: Mixture,
+    /// Mean log-density of the density's points.
+    pub likelihood: f64,
+    cloud: Cloud,
+}
+
+impl FoundMixture {
+    /// The mean log-density of the same points under another mixture.
+    pub fn cloud_likelihood(&self, family: &Gaussian, fit: &Fit) -> Option<f64> {
+        let (d, p) = (family.dim(), family.n_params());
+        let atoms = || fit.atoms.chunks_exact(p);
+        let other = Mixture {
+            dim: d,
+            weights: fit.normalised_weights().iter().map(|w| w.max(1e-12)).collect(),
+            means: atoms().flat_map(|atom| &atom[..d]).copied().collect(),
+            scatters: atoms().map(|atom| family.covariance_of(atom, &fit.shared)).collect(),
+        };
+        other.log_likelihood(self.cloud.blobs())
+    }
+}
+
+/// A mixture of k Gaussians of a shape; none if fewer than k cells have a weight.
+pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> Option<FoundMixture> {
     let d = density.dim();
     let scatter = scatter_of(shape);
     let each = k * d * if scatter == Scatter::Full { d.div_ceil(2) } else { 1 };
@@ -134,7 +160,8 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
     found.truncate(2);
     let finish =
         |(start, _): (Mixture, f64)| em(cloud.blobs(), Start::At(start), &scatter, regular, ON_POINTS);
-    found.into_iter().filter_map(finish).max_by(|a, b| a.1.total_cmp(&b.1))
+    let (mixture, likelihood) = found.into_iter().filter_map(finish).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(FoundMixture { mixture, likelihood, cloud })
 }
 
 fn scatter_of(shape: &Shape) -> Scatter {

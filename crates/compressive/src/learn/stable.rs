@@ -98,7 +98,7 @@ pub fn stable(operator: &SketchOperator, moments: &Moments, params: &StableParam
     }
     let Some((fit, info)) = best else { unreachable!("at least one search was made") };
     let misfit = misfit(&info);
-    let candidate = Candidate { k, cost: info.cost, misfit, chi_square: None, degrees: None };
+    let candidate = Candidate { k, cost: info.cost, misfit, chi_square: None, degrees: None, score: None };
     let covariance = if params.scale_each { CovarianceKind::Diag } else { CovarianceKind::Iso };
     let decoder = (Decoder::Auto, params.seed);
     let origin = origin(operator, target.rows, decoder, covariance.name(), (misfit, &info));

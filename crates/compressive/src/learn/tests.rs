@@ -205,7 +205,9 @@ fn clusters_with_heavy_tails_are_found_in_the_range_of_their_outliers() {
         rows.extend(CENTERS[i % 4].map(|c| c + wide * stream.normal()));
     }
     assert!(rows.iter().any(|x| x.abs() > 50.0));
-    for task in [Task::Kmeans, Task::Gmm, Task::Kmedians] {
+    // Mixtures are not asked: the likeliest one has a component for the tails of all, in
+    // expectation-maximisation on the rows as well.
+    for task in [Task::Kmeans, Task::Kmedians] {
         let (operator, moments) = sketched(&rows, 2, task, 4, Wave::Fourier);
         let params = LearnParams { task, k: Components::Exactly(4), ..LearnParams::default() };
         let learned = learn(&operator, &moments, &params).unwrap();

@@ -50,6 +50,8 @@ pub struct Misfit {
     value: f64,
     #[serde(default)]
     explained: Explained,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
 }
 
 /// What a misfit is judged by.
@@ -78,12 +80,12 @@ impl Misfit {
             _ if noisy => Explained::CannotTell,
             _ => Explained::Yes,
         };
-        Misfit { value, explained }
+        Misfit { value, explained, excess: None }
     }
 
     /// A number that the rule does not judge.
     pub(crate) fn unjudged(value: f64) -> Misfit {
-        Misfit { value, explained: Explained::CannotTell }
+        Misfit { value, explained: Explained::CannotTell, excess: None }
     }
 
     /// Near 1 or below if the model explains the sketch.
@@ -94,6 +96,17 @@ impl Misfit {
     /// What it says.
     pub fn explained(self) -> Explained {
         self.explained
+    }
+
+    /// The same, with the part by which the loss may exceed the best.
+    pub(crate) fn with_excess(self, excess: Option<f64>) -> Misfit {
+        Misfit { excess, ..self }
+    }
+
+    /// The part by which the sum of squares may exceed the best, as far as the sketch tells: 0.01 is one
+    /// percent. Too small for about one model in ten; none where there is no density to tell by.
+    pub fn excess(self) -> Option<f64> {
+        self.excess
     }
 
     /// Whether clusters were not found, rather than badly described.

@@ -77,7 +77,8 @@ pub fn pca(operator: &SketchOperator, moments: &Moments, params: &PcaParams) -> 
     };
     // The sampling error of a variance is sqrt(2 / n) of it for Gaussian rows.
     let misfit = Misfit::unjudged(found.residual.powi(2) / (2.0 / moments.rows));
-    let candidate = Candidate { k, cost: found.info.cost, misfit, chi_square: None, degrees: None };
+    let candidate =
+        Candidate { k, cost: found.info.cost, misfit, chi_square: None, degrees: None, score: None };
     let origin = origin(operator, moments.rows, (decoder, params.seed), "none", (misfit, &found.info));
     let model = model(operator, content(operator, mean, found), k, origin);
     model.validate()?;

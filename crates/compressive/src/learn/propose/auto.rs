@@ -112,7 +112,7 @@ fn finish(
         let settings = PolishParams { threads: params.threads, ..PolishParams::default() };
         fit = predictive(target, &family, &fit, &settings);
     }
-    Ok(Decoded { family, fit, info, misfit, chi_square })
+    Ok(Decoded { family, fit, info, misfit, chi_square, score: None })
 }
 
 /// Steps 1 to 3.
