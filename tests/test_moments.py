@@ -59,8 +59,8 @@ def test_shards_threads_and_slices_have_the_bytes_of_one_pass(program, tmp_path,
     program("merge", "part0.sketch", "part2.sketch", "-o", "two.sketch")
     assert sha(tmp_path / "rest.sketch") == sha(tmp_path / "two.sketch")
     group = np.arange(len(rows)) % 2
-    write_csv(tmp_path / "by.csv", np.column_stack([rows, group]), ["c0", "c1", "c2", "c3", "g"])
-    write_csv(tmp_path / "one.csv", rows[group == 1], ["c0", "c1", "c2", "c3"])
+    write_csv(tmp_path / "by.csv", np.column_stack([rows, group]), ["x0", "x1", "x2", "x3", "g"])
+    write_csv(tmp_path / "one.csv", rows[group == 1], ["x0", "x1", "x2", "x3"])
     program("sketch", "by.csv", "--spec", "spec.json", "--by", "g", "-o", "by")
     program("sketch", "one.csv", "--spec", "spec.json", "-o", "one.sketch")
     assert sha(tmp_path / "by" / "1.sketch") == sha(tmp_path / "one.sketch")

@@ -44,8 +44,8 @@ def test_answers_agree_with_the_rows(program, table):
         assert abs(answer["value"] - truth) <= 4 * answer["standard_error"] + 1e-9, answer
         assert answer["low"] <= answer["value"] <= answer["high"], answer
         assert answer["standard_error"] < 0.1 * max(1, abs(truth)), answer
-    text = program("query", "d.sketch", "mean(x)")
-    assert "20,000 rows" in text and "mean(x)" in text and "[" in text
+    text = program("query", "d.sketch", "mean(x)", "share(x > 1)")
+    assert "20,000 rows, with 95% intervals" in text and "mean(x)" in text and "exact" in text and "[" in text
 
 
 def test_a_histogram_has_the_shares_of_the_rows(program, table):

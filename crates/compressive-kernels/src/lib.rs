@@ -37,7 +37,7 @@ pub use backend::Backend;
 pub use bits::count_ones;
 pub use damped::{damped_waves, exponentials};
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
-pub use integer::{Columns, diagonal_products, triangle_products};
+pub use integer::{PADDING, round_to_grid, triangle_products};
 pub use product::{Layout, product};
 pub use projection::Projection;
 pub use single::{single_product, wave_gradient, wave_sums};

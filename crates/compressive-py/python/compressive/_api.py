@@ -246,6 +246,8 @@ def privatize(
 ) -> PrivateSketch:
     """Adds the noise of differential privacy to a sketch, from the operating system's generator.
 
+    The release holds no exact moments: its recipe is that of the sketch without them.
+
     Parameters
     ----------
     epsilon, delta : float

@@ -339,8 +339,9 @@ impl Request {
         let set = kept.then_some(all);
         if needed && set != Some(MomentSet::Full) {
             let problem = format!(
-                "principal components need the exact moments of all pairs of columns, which are kept where a sample \
-                 is looked at, up to {FULL_MOMENTS} columns, or the feature `quadratic`"
+                "principal components beside the feature `{}` need the exact moments of all pairs of columns, which are \
+                 kept where a sample is looked at, up to {FULL_MOMENTS} columns",
+                defaults.map
             );
             return fail(&problem, Remedy::set(Parameter::Feature, "quadratic"));
         }

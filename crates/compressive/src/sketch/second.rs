@@ -16,7 +16,7 @@
 //! Cost: d (d + 1) / 2 products a row. Products of 31-bit numbers, which all but far outliers have, are
 //! summed in 64 bits for as many rows as are sure to fit.
 
-use compressive_kernels::{Columns, diagonal_products, triangle_products};
+use compressive_kernels::{PADDING, round_to_grid, triangle_products};
 
 use crate::error::{Error, Result};
 use crate::names::named;
@@ -80,8 +80,8 @@ const UNIT: f64 = 16_777_216.0;
 /// Largest total weight, in units of $2^{-24}$: $2^{20}$ below the limit of the features, which leaves room
 /// for the rounding of $2^{39}$ weighted rows.
 const MAX_WEIGHT: i64 = i64::MAX - (1 << 20);
-/// Rows whose products are summed together: few enough that their columns stay in the cache.
-const RUN_ROWS: usize = 128;
+/// Rows whose products are summed together: few enough to stay in the cache with 100 columns.
+const BLOCK_ROWS: usize = 64;
 
 impl SecondSums {
     pub(crate) fn empty(set: MomentSet, dim: usize) -> SecondSums {
@@ -236,141 +236,164 @@ impl ExactMoments {
     }
 }
 
-/// Buffers of [`SecondSums::add`].
+/// Buffers of [`SecondSums::add`]: rows of whole numbers, padded for the kernel, and sums of 64 bits.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// Columns of $q$.
-    values: Vec<i32>,
-    /// Columns of $a$, for weighted rows.
-    weighted: Vec<i32>,
-    /// Most that a product of each row can be.
+    /// Rows of $q$; zeros for a row that is summed in 128 bits.
+    values: Vec<i64>,
+    /// Rows of $a$, for weighted rows.
+    weighted: Vec<i64>,
+    /// A bound of the products of each row.
     largest: Vec<u64>,
-    /// Sums of products not yet in 128 bits.
-    products: Vec<i64>,
+    /// Sums not yet in 128 bits: of the coordinates, and of the products.
+    first: Vec<i64>,
+    second: Vec<i64>,
+    /// What the products may still grow by without leaving 64 bits.
+    room: u64,
 }
 
 impl SecondSums {
     /// Adds rows of working coordinates, with their weights in units of $2^{-24}$ if they have any.
     pub(crate) fn add(&mut self, working: &[f64], weights: Option<&[i64]>, buffers: &mut Buffers) {
         let dim = self.first.len();
-        for (i, rows) in working.chunks(RUN_ROWS * dim).enumerate() {
-            let weights = weights.map(|w| &w[i * RUN_ROWS..][..rows.len() / dim]);
-            self.add_block(rows, weights, buffers);
-        }
-    }
-
-    fn add_block(&mut self, working: &[f64], weights: Option<&[i64]>, buffers: &mut Buffers) {
-        let dim = self.first.len();
-        let n_rows = working.len() / dim;
-        buffers.products.resize(self.second.len(), 0);
-        buffers.values.resize(dim * n_rows, 0);
-        buffers.weighted.resize(if weights.is_some() { dim * n_rows } else { 0 }, 0);
-        buffers.largest.clear();
-        for (r, row) in working.chunks_exact(dim).enumerate() {
-            let weight = weights.map(|w| w[r]);
-            let largest = buffers.place(row, weight, r, n_rows);
-            buffers.largest.push(largest.unwrap_or(0));
-            if largest.is_none() {
-                self.add_far(row, weight);
+        let stride = dim.next_multiple_of(PADDING);
+        buffers.begin(stride, if self.set == MomentSet::Full { dim } else { 1 });
+        for (block, rows) in working.chunks(BLOCK_ROWS * dim).enumerate() {
+            let n_rows = rows.len() / dim;
+            let weights = weights.map(|w| &w[block * BLOCK_ROWS..][..n_rows]);
+            buffers.resize(n_rows * stride, weights.is_some());
+            for (r, row) in rows.chunks_exact(dim).enumerate() {
+                let weight = weights.map(|w| w[r]);
+                if !buffers.place(row, weight, r * stride..(r + 1) * stride) {
+                    self.add_far(row, weight);
+                }
+            }
+            let mut start = 0;
+            while start < n_rows {
+                let end = buffers.run(start);
+                buffers.sum(self.set, dim, start * stride..end * stride);
+                if end < n_rows {
+                    self.fold(stride, buffers);
+                }
+                start = end;
             }
         }
-        let mut start = 0;
-        while start < n_rows {
-            let end = buffers.run(start);
-            self.add_run(start..end, n_rows, buffers);
-            start = end;
-        }
+        self.fold(stride, buffers);
     }
 
-    /// Adds a row with a coordinate that is not small, in 128 bits.
+    /// Adds a row with a number of more than 31 bits, in 128 bits.
     fn add_far(&mut self, row: &[f64], weight: Option<i64>) {
         if row.iter().any(|u| u.abs() > WORKING_LIMIT) {
             self.beyond += weight.map_or(1, rows_of);
         }
-        let values: Vec<i128> = row.iter().map(|&u| i128::from(on_grid(u))).collect();
-        let weighted: Vec<i128> = values.iter().map(|&q| weight.map_or(q, |w| weigh(q, w))).collect();
+        let mut values = vec![0; row.len()];
+        round_to_grid(WORKING_LIMIT, row, &mut values);
+        let weigh = |&q: &i64| weight.map_or(i128::from(q), |w| weigh(q, w));
+        let weighted: Vec<i128> = values.iter().map(weigh).collect();
         self.first.iter_mut().zip(&weighted).for_each(|(sum, a)| *sum += a);
-        match self.set {
-            MomentSet::Full => {
-                let pairs =
-                    weighted.iter().enumerate().flat_map(|(i, a)| values[..=i].iter().map(move |q| a * q));
-                self.second.iter_mut().zip(pairs).for_each(|(sum, product)| *sum += product);
-            }
-            MomentSet::Diagonal => {
-                let squares = weighted.iter().zip(&values).map(|(a, q)| a * q);
-                self.second.iter_mut().zip(squares).for_each(|(sum, product)| *sum += product);
-            }
-        }
+        let set = self.set;
+        let products = weighted.iter().enumerate().flat_map(|(i, a)| {
+            let from = if set == MomentSet::Full { 0 } else { i };
+            values[from..=i].iter().map(move |q| a * i128::from(*q))
+        });
+        self.second.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
     }
 
-    /// Adds the rows of the buffers, whose products fit 64 bits together.
-    fn add_run(&mut self, rows: std::ops::Range<usize>, stride: usize, buffers: &mut Buffers) {
-        let Buffers { values, weighted, products, .. } = buffers;
-        let columns = |values| Columns { values, stride, rows: rows.len() };
-        let b = columns(&values[rows.start..]);
-        let a = if weighted.is_empty() { b } else { columns(&weighted[rows.start..]) };
-        products.fill(0);
+    /// Takes over the sums of 64 bits.
+    fn fold(&mut self, stride: usize, buffers: &mut Buffers) {
+        let wide = |sums: &mut [i128], more: &mut dyn Iterator<Item = &i64>| {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += i128::from(*more));
+        };
+        wide(&mut self.first, &mut buffers.first.iter());
         match self.set {
-            MomentSet::Full => triangle_products(self.first.len(), a, b, products),
-            MomentSet::Diagonal => diagonal_products(a, b, products),
+            MomentSet::Full => {
+                let lines = buffers.second.chunks_exact(stride).enumerate();
+                for (i, line) in lines {
+                    wide(&mut self.second[i * (i + 1) / 2..][..=i], &mut line.iter());
+                }
+            }
+            MomentSet::Diagonal => wide(&mut self.second, &mut buffers.second.iter()),
         }
-        self.second.iter_mut().zip(&*products).for_each(|(sum, more)| *sum += i128::from(*more));
-        for (i, sum) in self.first.iter_mut().enumerate() {
-            let column = &a.values[i * stride..][..rows.len()];
-            *sum += i128::from(column.iter().map(|&a| i64::from(a)).sum::<i64>());
-        }
+        buffers.begin(stride, buffers.second.len() / stride);
     }
 }
 
 impl Buffers {
-    /// Puts row r among the columns and gives the most that a product of it can be; none, and zeros in the
-    /// columns, if one of its numbers has more than 31 bits.
-    fn place(&mut self, row: &[f64], weight: Option<i64>, r: usize, stride: usize) -> Option<u64> {
-        let (mut far, mut most, mut most_weighted) = (false, 0, 0);
-        for (i, &u) in row.iter().enumerate() {
-            let q = on_grid(u);
-            let a = weight.map_or(q, |w| weigh(i128::from(q), w) as i64);
-            (most, most_weighted) = (most.max(q.unsigned_abs()), most_weighted.max(a.unsigned_abs()));
-            self.values[i * stride + r] = q as i32;
-            if weight.is_some() {
-                self.weighted[i * stride + r] = a as i32;
-            }
-            far |= i64::from(q as i32) != q || i64::from(a as i32) != a;
-        }
-        if far {
-            for column in 0..row.len() {
-                let place = column * stride + r;
-                self.values[place] = 0;
-                self.weighted.get_mut(place).into_iter().for_each(|a| *a = 0);
-            }
-            return None;
-        }
-        Some(most * most_weighted)
+    /// No sums yet, for so many lines of products.
+    fn begin(&mut self, stride: usize, lines: usize) {
+        self.first.clear();
+        self.first.resize(stride, 0);
+        self.second.clear();
+        self.second.resize(lines * stride, 0);
+        self.room = i64::MAX as u64;
     }
 
-    /// The end of the longest run of rows from `start` on whose products fit 64 bits together.
-    fn run(&self, start: usize) -> usize {
-        let mut room = i64::MAX as u64;
-        let fits = |largest: &u64| {
-            let left = room.checked_sub(*largest);
-            room = left.unwrap_or(0);
+    /// Room for rows.
+    fn resize(&mut self, len: usize, weighted: bool) {
+        self.values.resize(len, 0);
+        self.weighted.resize(if weighted { len } else { 0 }, 0);
+        self.largest.clear();
+    }
+
+    /// Puts a row at a place; leaves zeros there, and says so, if one of its numbers has more than 31 bits.
+    fn place(&mut self, row: &[f64], weight: Option<i64>, at: std::ops::Range<usize>) -> bool {
+        let (values, padding) = self.values[at.clone()].split_at_mut(row.len());
+        padding.fill(0);
+        let bits = round_to_grid(WORKING_LIMIT, row, values);
+        let mut weighted_bits = bits;
+        if let Some(weight) = weight {
+            let (weighted, padding) = self.weighted[at.clone()].split_at_mut(row.len());
+            padding.fill(0);
+            weighted_bits = 0;
+            for (a, &q) in weighted.iter_mut().zip(&*values) {
+                // At most 2^72, of which only what fits 31 bits is used.
+                *a = weigh(q, weight).clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                weighted_bits |= *a ^ (*a >> 63);
+            }
+        }
+        let near = (bits | weighted_bits) <= i64::from(i32::MAX);
+        if !near {
+            values.fill(0);
+            self.weighted.get_mut(at).into_iter().for_each(|a| a.fill(0));
+        }
+        // A negative number -x has the bits of x - 1.
+        let bound = |bits: i64| if near { (bits + 1).unsigned_abs() } else { 0 };
+        self.largest.push(bound(bits) * bound(weighted_bits));
+        near
+    }
+
+    /// The end of the longest run of rows from `start` on for whose products there is room, which it takes.
+    fn run(&mut self, start: usize) -> usize {
+        let fits = |largest: &&u64| {
+            let left = self.room.checked_sub(**largest);
+            self.room = left.unwrap_or(self.room);
             left.is_some()
         };
-        start + self.largest[start..].iter().copied().take_while(fits).count()
+        start + self.largest[start..].iter().take_while(fits).count()
     }
-}
 
-/// A coordinate as a multiple of $2^{-24}$, to the nearest, ties to even, after moving it to the limit.
-fn on_grid(u: f64) -> i64 {
-    // Adding 1.5 * 2^52 leaves the rounded number in the low bits.
-    const SHIFT: f64 = 6_755_399_441_055_744.0;
-    let shifted = u.clamp(-WORKING_LIMIT, WORKING_LIMIT) * UNIT + SHIFT;
-    (shifted.to_bits() as i64).wrapping_sub(SHIFT.to_bits() as i64)
+    /// Sums rows for which there is room.
+    fn sum(&mut self, set: MomentSet, dim: usize, range: std::ops::Range<usize>) {
+        let stride = self.first.len();
+        let b = &self.values[range.clone()];
+        let a = if self.weighted.is_empty() { b } else { &self.weighted[range] };
+        for row in a.chunks_exact(stride) {
+            self.first.iter_mut().zip(row).for_each(|(sum, a)| *sum += a);
+        }
+        match set {
+            MomentSet::Full => triangle_products(dim, stride, a, b, &mut self.second),
+            MomentSet::Diagonal => {
+                for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
+                    self.second.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+                }
+            }
+        }
+    }
 }
 
 /// A weighted coordinate on the grid.
-fn weigh(q: i128, weight: i64) -> i128 {
-    (i128::from(weight) * q + (1 << 23)) >> 24
+fn weigh(q: i64, weight: i64) -> i128 {
+    (i128::from(weight) * i128::from(q) + (1 << 23)) >> 24
 }
 
 /// Rows that a weight in units of $2^{-24}$ stands for: w if it is whole, else 1.

@@ -318,10 +318,16 @@ impl SketchSpec {
                 text.chars().take(37).chain("...".chars()).collect()
             }
         };
-        let fields = ours.as_object().into_iter().flatten();
+        let names = |value: &serde_json::Value| -> Vec<String> {
+            value.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+        };
+        let mut fields = names(&ours);
+        fields.extend(names(&theirs).into_iter().filter(|name| ours.get(name).is_none()));
+        // The format follows from the other fields.
         fields
-            .filter(|(name, v)| theirs[name.as_str()] != **v)
-            .map(|(name, v)| format!("{name} ({} / {})", short(v), short(&theirs[name.as_str()])))
+            .into_iter()
+            .filter(|name| name != "format" && ours[name] != theirs[name])
+            .map(|name| format!("{name} ({} / {})", short(&ours[&name]), short(&theirs[&name])))
             .collect()
     }
 }
@@ -400,6 +406,9 @@ mod tests {
         other.seed = 9;
         other.scale = 2.0;
         assert_eq!(spec().differences(&other), ["scale (1.5 / 2.0)", "seed (0 / 9)"]);
+        let keeping = SketchSpec { moments: Some(MomentSet::Full), ..spec() };
+        assert_eq!(spec().differences(&keeping), [r#"moments (null / "full")"#]);
+        assert_eq!(keeping.differences(&spec()), [r#"moments ("full" / null)"#]);
     }
 
     #[test]
