@@ -210,8 +210,8 @@ impl Defaults {
         })
     }
 
-    /// Whether exact moments are summed beside the features, where a sample is looked at. One-bit features are
-    /// sent in place of rows, which then nobody has to sum.
+    /// Whether exact moments are summed beside the features, where a sample is looked at. One-bit features
+    /// are sent in place of rows, which then nobody has to sum.
     pub fn keeps_moments(&self) -> bool {
         !matches!(self.map, FeatureName::Quadratic | FeatureName::Conv | FeatureName::OneBit)
     }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Writing is canonical: equal sketches have equal bytes. Reading accepts canonical bytes only, so that any
-//! changed byte is noticed, either by the checksum over counts, sums, moments and the promise of a private sketch, by
-//! the fingerprint over the spec, or because the header is not the one that this content has.
+//! changed byte is noticed, either by the checksum over counts, sums, moments and the promise of a private
+//! sketch, by the fingerprint over the spec, or because the header is not the one that this content has.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

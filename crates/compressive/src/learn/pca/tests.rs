@@ -124,7 +124,7 @@ fn exact_moments_give_the_components_of_the_rows() {
         let exact: Vec<f64> = (0..3).map(|c| rows.iter().skip(c).step_by(3).sum::<f64>() / 4000.0).collect();
         assert!(mean.iter().zip(&exact).all(|(a, b)| (a - b).abs() < 1e-8), "{mean:?} {exact:?}");
         assert_eq!(learned.model.origin.as_ref().unwrap().decoder, "eigen");
-        // What the components leave is what the smallest eigenvalue is, to rounding: no other plane leaves less.
+        // What the components leave is the smallest eigenvalue, to rounding: no other plane leaves less.
         let (all, left) = learned.model.projector().unwrap().errors(RowsRef::F64(&rows)).unwrap();
         let explained: f64 = explained_variance.iter().sum();
         assert!((all / 4000.0 / total_variance - 1.0).abs() < 1e-8, "{all} {total_variance}");
