@@ -79,8 +79,8 @@ def test_answers_and_components_are_those_of_the_rows(program, tmp_path):
         assert answer["exact"] and answer["low"] <= truth <= answer["high"], (text, answer, truth)
         assert abs(answer["value"] - truth) < 1e-9 * max(1, abs(truth)), (text, answer, truth)
         assert answer["high"] - answer["low"] < 1e-5 * max(1, abs(truth)), (text, answer)
-    told = program("query", "rows.sketch", "corr(b, d)", "share(a > 5)")
-    assert "exact" in told.splitlines()[1] and "[" in told.splitlines()[2], told
+    output = program("query", "rows.sketch", "corr(b, d)", "share(a > 5)")
+    assert "exact" in output.splitlines()[1] and "[" in output.splitlines()[2], output
     program("fit", "rows.sketch", "--task", "pca", "-k", 2, "-o", "model.json")
     model = json.loads((tmp_path / "model.json").read_text())
     scaled = (rows - rows.mean(axis=0)) / model["scale"]
@@ -93,8 +93,8 @@ def test_answers_and_components_are_those_of_the_rows(program, tmp_path):
 def test_what_goes_without_moments(program, tmp_path, rows):
     write_csv(tmp_path / "rows.csv", rows)
     program("sketch", "rows.csv", "-k", 3, "-o", "exact.sketch")
-    told = program.run("privatize", "exact.sketch", "--epsilon", 1, "--public-spec", "-o", "p.sketch").stderr.decode()
-    assert "holds no exact moments" in told
+    output = program.run("privatize", "exact.sketch", "--epsilon", 1, "--public-spec", "-o", "p.sketch").stderr.decode()
+    assert "holds no exact moments" in output
     spec = program.json("inspect", "p.sketch")["spec"]
     assert "moments" not in spec and spec["format"] == 1
     program("sketch", "rows.csv", "-k", 3, "--no-moments", "-o", "plain.sketch")

@@ -28,7 +28,7 @@ def test_a_stream_is_made_by_the_first_push_and_others_take_its_recipe(program, 
     write_csv(tmp_path / "more.csv", rows[:100])
     assert program.json("push", "more.csv", *to)["rows"] == 100
     message = program.fails("push", "more.csv", *to, "--make", "--feature", "fourier", "--again")
-    assert "the stream `fleet` is there, with the feature one-bit" in message
+    assert "the stream `fleet` exists, with the feature one-bit" in message
 
 
 def test_rows_from_standard_input_make_a_stream_and_none_is_lost(program, tmp_path, server, rows):
@@ -74,5 +74,5 @@ def test_the_demonstration_of_a_fleet_ends_with_its_model(program):
     assert float(text.split("started there: ")[1].split()[0]) < 1.02
     assert "counted once" in text
     private = program("demo", "--fleet", "--rows", 200_000, "--local-epsilon", 4)
-    assert "tells 4 of its 400 signs" in private
+    assert "reports 4 of its 400 signs" in private
     assert float(private.split("started there: ")[1].split()[0]) < 1.1

@@ -142,8 +142,8 @@ impl<'a> Found<'a> {
         self.order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect()
     }
 
-    /// Centres of the density by an algorithm, in the user's units, with their shares; none without a density.
-    /// Distances are taken with each column divided by its spread in the spec.
+    /// Centres of the density by an algorithm, in the user's units, with their shares; none without a
+    /// density. Distances are taken with each column divided by its spread in the spec.
     pub fn centres_of_density(
         &mut self,
         run: fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>,

@@ -32,8 +32,8 @@ pub struct Candidate {
     pub chi_square: Option<f64>,
     /// What $\chi^2$ is near if the model is right.
     pub degrees: Option<f64>,
-    /// What the number was chosen by, where there is a density: of centres the mean silhouette, the higher the
-    /// better; of mixtures the Bayesian information criterion a row, the lower the better.
+    /// What the number was chosen by, where there is a density: of centres the mean silhouette, the higher
+    /// the better; of mixtures the Bayesian information criterion a row, the lower the better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
 }

@@ -6,7 +6,7 @@
 //!
 //! The answer is the table's own but for the rounding of rows to the grid: moving each value of a column by
 //! at most e moves a mean by at most e times the root mean square slope, and the interval is that wide. How
-//! far that is from the population's is told by the covariance of the means of normal rows,
+//! far that is from the population's follows from the covariance of the means of normal rows,
 //! $(l_a^\top \Sigma\, l_b + 2\,\mathrm{tr}(Q_a \Sigma\, Q_b \Sigma)) / n$.
 
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Exact {
         })
     }
 
-    /// An expression in the columns as a polynomial; none if it is no polynomial of degree two.
+    /// An expression in the columns as a polynomial; none if it is not a polynomial of degree two.
     fn polynomial(&self, expr: &Expr) -> Option<Polynomial> {
         match expr {
             Expr::Number(value) => Some(Polynomial::constant(*value)),
