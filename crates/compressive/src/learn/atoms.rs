@@ -110,6 +110,9 @@ impl<'a> Found<'a> {
                 let candidate = Candidate::of(k, &decoded);
                 (decoded, vec![candidate])
             }
+            Components::Between(low, high) if density.is_some() => {
+                choose_k::choose_by_score(low, high, shape.is_none(), &mut |k| decode(k))?
+            }
             Components::Between(low, high) => choose_k::choose(low, high, &mut |k| decode(k))?,
         };
         fill_empty(&target, &mut decoded, params.seed);

@@ -70,24 +70,6 @@ impl Cells {
     pub fn len(&self) -> usize {
         self.rows.len()
     }
-
-    /// Covariance of a cell, d rows of d.
-    pub fn covariance(&self, a: usize) -> Vec<f64> {
-        let d = self.dim;
-        let deviations = &self.deviations[a * d..(a + 1) * d];
-        let mut out = vec![0.0; d * d];
-        for i in 0..d {
-            out[i * d + i] = deviations[i] * deviations[i];
-        }
-        let Some(correlations) = self.correlations.get(usize::from(self.groups[a])) else { return out };
-        for i in 0..d {
-            for j in 0..i {
-                let value = deviations[i] * deviations[j] * correlations[i * (i - 1) / 2 + j];
-                (out[i * d + j], out[j * d + i]) = (value, value);
-            }
-        }
-        out
-    }
 }
 
 impl Outline {
@@ -294,7 +276,6 @@ mod tests {
             assert!((x - y).abs() <= 0.03 * y + 1e-6, "{x} {y}");
         }
         assert_eq!((back.deviations[1], back.deviations[4]), (0.0, 0.0));
-        assert!((back.covariance(0)[1] - 0.0).abs() < 1e-12);
         assert!((back.correlations[1][0] + 0.999).abs() < 1e-4);
         assert_eq!(Outline::new(back, 120, 0.25), outline);
         let json = serde_json::to_string(&outline).unwrap();
