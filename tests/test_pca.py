@@ -190,7 +190,8 @@ def test_what_does_not_go_together_is_refused_with_the_remedy(program, files):
     assert "--public-spec" in fails("privatize", "pca.sketch", "--epsilon", 1, "-o", "p.sketch")
     design = ["design", "rows.npy", "-o", "s.json", "--no-moments"]
     assert "--task pca" in fails(*design, "--feature", "quadratic")
-    assert "--feature quadratic" in fails(*design, "--task", "pca", "--feature", "one-bit", "-k", 2)
+    assert "leave --feature out" in fails(*design, "--task", "pca", "--feature", "one-bit", "-k", 2)
+    assert "--feature quadratic" in fails(*design, "--task", "pca", "--feature", "fourier", "-k", 2)
     assert "--complex" in fails(*design, "--complex")
     assert "--law" in fails(*design, "--task", "pca", "-k", 2, "--law", "weighted")
     assert "--scale" in fails(*design, "--task", "pca", "-k", 2, "--scale", 2)

@@ -64,7 +64,12 @@ def test_a_row_of_the_defaults_is_one_recipe_everywhere(program, tmp_path, serve
     assert (chosen.law, chosen.feature) == (designed["law"], row["feature"])
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.values[0]["feature"] != "conv"])
+def unseen(row):
+    """Whether there is such a recipe without a look: activations need one, and moments, which components beside waves need."""
+    return row["feature"] != "conv" and (row["task"] != "pca" or row["feature"] == "quadratic")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if unseen(row.values[0])])
 def test_without_a_look_it_is_one_recipe_too(program, tmp_path, rows, row):
     path = write_csv(tmp_path / "rows.csv", rows)
     flags, keywords = asked(row, tmp_path)

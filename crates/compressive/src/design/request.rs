@@ -332,9 +332,8 @@ impl Request {
             let problem = "a recipe made without a free look at the rows keeps no exact moments";
             return fail(problem, Remedy::TurnOff(Parameter::Moments));
         }
-        let quadratic = defaults.map == FeatureName::Quadratic;
-        let needed = self.task == Task::Pca && !quadratic;
-        let kept = self.moments.unwrap_or(seen && (needed || defaults.keeps_moments()));
+        let needed = self.task == Task::Pca && defaults.map != FeatureName::Quadratic;
+        let kept = self.moments.unwrap_or(seen && defaults.keeps_moments());
         let all = if dim <= FULL_MOMENTS { MomentSet::Full } else { MomentSet::Diagonal };
         let set = kept.then_some(all);
         if needed && set != Some(MomentSet::Full) {
