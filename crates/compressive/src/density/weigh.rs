@@ -237,8 +237,8 @@ impl MomentRows {
             squares.iter_mut().zip(equations.of(blocks, a)).for_each(|(s, x)| *s += p * x * x);
         }
         // Means scatter by the deviations, which the first of the pairs (i, i) hold.
-        for i in 0..d {
-            squares[i] = equations.wanted[d..][equations.place(i)].max(0.0);
+        for (i, square) in squares[..d].iter_mut().enumerate() {
+            *square = equations.wanted[d..][equations.place(i)].max(0.0);
         }
         let tolerance = 1.0 / rows + MOMENT_TOLERANCE * MOMENT_TOLERANCE;
         equations.inverse = squares.iter().map(|s| 1.0 / (s * tolerance + 1e-18).sqrt()).collect();

@@ -362,7 +362,7 @@ mod tests {
         let mut stream = Stream::new(5, Purpose::PilotMixture, 7);
         let draw = |i: usize| {
             let (a, b) = (stream.normal(), stream.normal());
-            if i % 2 == 0 { [a, 0.6 * a + 0.8 * b] } else { [5.0 + 2.0 * a, 4.0 + 0.5 * b] }
+            if i.is_multiple_of(2) { [a, 0.6 * a + 0.8 * b] } else { [5.0 + 2.0 * a, 4.0 + 0.5 * b] }
         };
         (0..n).flat_map(draw).collect()
     }

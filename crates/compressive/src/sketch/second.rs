@@ -193,7 +193,7 @@ impl SecondSums {
         let entry = |i: usize, j: usize, sum: i128| {
             let square = centres[i] * centres[j];
             // The weight has 24 bits after the point, which must not push the product out of 128 bits.
-            let rest = (total & ((1 << 24) - 1)) * square >> 24;
+            let rest = ((total & ((1 << 24) - 1)) * square) >> 24;
             // Wrapping, since parts may pass 2^127 where the whole does not.
             let centred = sum
                 .wrapping_sub(centres[i].wrapping_mul(self.first[j]))

@@ -64,8 +64,8 @@ pub(crate) fn pivot(hessian: &[f64], h: &[f64]) -> Option<Pivoted> {
         // Step 4.
         if broken.len() < fewest {
             (fewest, grace) = (broken.len(), GRACE);
-        } else if grace > 0 {
-            grace -= 1;
+        } else {
+            grace = grace.saturating_sub(1);
         }
         let exchanged =
             if broken.len() <= fewest || grace > 0 { &broken[..] } else { &broken[broken.len() - 1..] };
