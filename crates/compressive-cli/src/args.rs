@@ -198,6 +198,9 @@ pub struct RecipeArgs {
     /// sent in place of rows
     #[arg(long)]
     pub no_moments: bool,
+    /// Remember no outline of the sample in the recipe: smaller files, less precise clusters and mixtures
+    #[arg(long)]
+    pub no_outline: bool,
     /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the
     /// sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]

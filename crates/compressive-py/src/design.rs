@@ -35,6 +35,7 @@ pub struct Wanted {
     scaling: Option<String>,
     structured: Option<bool>,
     moments: Option<bool>,
+    outline: Option<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     seed: u64,
 }
@@ -59,6 +60,7 @@ impl Wanted {
         request = request.scale(scale.transpose()?).dither(self.dither).whiten(self.whiten).seed(self.seed);
         request =
             request.scaling(scaling.unwrap_or_default()).structured(self.structured).moments(self.moments);
+        request = request.outline(self.outline);
         request = request.bounds(self.bounds.map(|(low, high)| Bounds { low, high }));
         Ok(if asked { request.feature(feature.map_err(error::core)?) } else { request })
     }

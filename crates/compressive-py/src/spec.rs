@@ -176,6 +176,21 @@ impl SketchSpec {
         self.spec().moments.map(compressive::MomentSet::name)
     }
 
+    /// What the recipe remembers of the sample that it was chosen on, or None: the number of cells, of groups
+    /// that share correlations, of rows in the smallest cell and in the sample, and the bytes in the recipe.
+    #[getter]
+    fn outline(&self) -> Option<BTreeMap<&'static str, u64>> {
+        self.spec().outline.as_deref().map(|outline| {
+            BTreeMap::from([
+                ("cells", outline.n_cells() as u64),
+                ("groups", outline.n_groups() as u64),
+                ("least_rows", outline.least_rows().into()),
+                ("pilot_rows", outline.pilot_rows()),
+                ("bytes", outline.n_bytes() as u64),
+            ])
+        })
+    }
+
     /// Seed of the frequencies.
     #[getter]
     fn seed(&self) -> u64 {

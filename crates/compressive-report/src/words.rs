@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use compressive::{ImageShape, Images, Landmarks, Map, SketchSpec, Waves};
+use compressive::{ImageShape, Images, Landmarks, Map, Outline, SketchSpec, Waves};
 
 /// A whole number with thousands separators.
 pub fn thousands(n: u64) -> String {
@@ -89,6 +89,21 @@ pub fn recipe(spec: &SketchSpec) -> String {
             law.name(),
         ),
     }
+}
+
+/// What a recipe remembers of the sample that it was chosen on, in one line.
+pub fn outline(outline: &Outline) -> String {
+    let correlations = match outline.n_groups() as u64 {
+        0 => String::new(),
+        n => format!(" with the correlations of {}", count(n, "group")),
+    };
+    format!(
+        "{} of at least {} each{correlations}, learned from a sample of {}, {}",
+        count(outline.n_cells() as u64, "cell"),
+        count(outline.least_rows().into(), "row"),
+        count(outline.pilot_rows(), "row"),
+        bytes(outline.n_bytes() as u64),
+    )
 }
 
 #[cfg(test)]

@@ -117,6 +117,7 @@ pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64)
     request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);
     request = request.scaling(recipe.scaling.unwrap_or_default());
     request = request.moments((recipe.moments || recipe.no_moments).then_some(recipe.moments));
+    request = request.outline(recipe.no_outline.then_some(false));
     Ok(if named { request.feature(feature?) } else { request })
 }
 

@@ -81,6 +81,12 @@ fn report(
         "kind": if sketch.is_some() { "sketch" } else { "spec" }, "fingerprint": spec.fingerprint(),
         "sketch_len": spec.sketch_len(), "spec": spec,
     });
+    if let Some(outline) = &spec.outline {
+        report["outline"] = json!({
+            "cells": outline.n_cells(), "groups": outline.n_groups(), "least_rows": outline.least_rows(),
+            "pilot_rows": outline.pilot_rows(), "bytes": outline.n_bytes(),
+        });
+    }
     let operator = spec.build()?;
     if sketch.is_some() {
         report["bytes"] = json!(size);
@@ -295,6 +301,9 @@ fn describe_spec(spec: &SketchSpec) -> String {
     }
     if let Some(set) = spec.moments {
         text.push_str(&format!("moments      {}, exact\n", Named::about(set)));
+    }
+    if let Some(outline) = &spec.outline {
+        text.push_str(&format!("outline      {}\n", compressive_report::words::outline(outline)));
     }
     if let Some(source) = promise::source(spec) {
         text.push_str(&format!("source       {source}\n"));

@@ -36,6 +36,7 @@ def wanted(
     scaling: str | None = None,
     structured: bool | None = None,
     moments: bool | None = None,
+    outline: bool | None = None,
     bounds: tuple[list[float], list[float]] | None = None,
     seed: int = 0,
 ) -> _native.Wanted:
@@ -55,6 +56,7 @@ def wanted(
         "scaling": scaling,
         "structured": structured,
         "moments": moments,
+        "outline": outline,
         "bounds": bounds,
         "seed": seed,
     }
@@ -99,7 +101,7 @@ def design(
     **recipe
         `size`, `law`, `scale`, `feature`, `table`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as
         the flags of ``compressive design``; `table` is a sequence of numbers. `moments=False` keeps no exact means,
-        variances and correlations beside the features.
+        variances and correlations beside the features; `outline=False` remembers no outline of the sample.
 
     Returns
     -------

@@ -58,6 +58,8 @@ class SketchSpec:
     @property
     def moments(self) -> str | None: ...
     @property
+    def outline(self) -> dict[str, int] | None: ...
+    @property
     def seed(self) -> int: ...
     @property
     def bounds(self) -> tuple[list[float], list[float]] | None: ...
@@ -273,6 +275,7 @@ class Wanted(TypedDict):
     scaling: str | None
     structured: bool | None
     moments: bool | None
+    outline: bool | None
     bounds: tuple[Sequence[float], Sequence[float]] | None
     seed: int
 

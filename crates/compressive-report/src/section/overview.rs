@@ -5,7 +5,7 @@ use compressive::privacy::AnySketch;
 use crate::html::{facts, section as part};
 use crate::page::View;
 use crate::text::named;
-use crate::words::{bytes, count, number, recipe, thousands};
+use crate::words::{bytes, count, number, outline, recipe, thousands};
 use crate::{promise, text};
 
 /// Rows, columns, size, recipe and model.
@@ -32,6 +32,9 @@ pub fn section(view: &View<'_>) -> String {
         ("recipe", recipe(spec)),
         ("fingerprint", spec.fingerprint()),
     ];
+    if let Some(remembered) = &spec.outline {
+        all.insert(all.len() - 1, ("outline", outline(remembered)));
+    }
     if let AnySketch::Private(_) = total {
         all.insert(1, ("private", "yes: noise was added, see the promise below".into()));
     }

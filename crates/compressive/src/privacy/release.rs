@@ -297,10 +297,19 @@ fn origin(spec: &SketchSpec, params: &PrivacyParams) -> Result<SpecOrigin> {
         Some(Source::Bounds) => Ok(SpecOrigin::Bounds),
         Some(Source::Private { epsilon }) => Ok(SpecOrigin::Paid { epsilon }),
         None => {
-            let problem =
-                "the sketch's spec may have been chosen by looking at these rows (centres, spreads, scale \
-                           and box of a sample), and it would be published with the sketch"
-                    .into();
+            let problem = match &spec.outline {
+                None => {
+                    "the sketch's spec may have been chosen by looking at these rows (centres, spreads, scale and \
+                     box of a sample), and it would be published with the sketch"
+                        .into()
+                }
+                Some(outline) => format!(
+                    "the sketch's spec was chosen by looking at {} rows: beside centres, spreads, scale and box of \
+                     that sample it holds an outline of {} cells, and it would be published with the sketch",
+                    outline.pilot_rows(),
+                    outline.n_cells(),
+                ),
+            };
             let bounds = "design it from bounds you know, paying for the scale from the budget";
             Err(Error::Privacy { field: "spec", problem }
                 .advise(Remedy::Run(bounds, Command::DesignPrivately))

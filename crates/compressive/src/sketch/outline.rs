@@ -116,6 +116,11 @@ impl Outline {
         self.written.groups
     }
 
+    /// Rows of the pilot in the smallest cell.
+    pub fn least_rows(&self) -> u32 {
+        self.cells.rows.iter().copied().min().unwrap_or(LEAST_ROWS)
+    }
+
     /// Rows of the pilot.
     pub fn pilot_rows(&self) -> u64 {
         self.written.rows

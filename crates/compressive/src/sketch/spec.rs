@@ -208,11 +208,16 @@ impl SketchSpec {
             let problem = format!("{} columns have more than {MAX_PRODUCTS} products", self.dim());
             return fail("moments", problem);
         }
-        if let Some(outline) = &self.outline
-            && outline.dim() != self.dim()
-        {
-            let problem = format!("its cells have {} columns, the spec {}", outline.dim(), self.dim());
-            return fail("outline", problem);
+        if let Some(outline) = &self.outline {
+            if outline.dim() != self.dim() {
+                let problem = format!("its cells have {} columns, the spec {}", outline.dim(), self.dim());
+                return fail("outline", problem);
+            }
+            if self.source.is_some() {
+                let problem =
+                    "its outline is learned from rows, so it was not made without an unpaid look at them";
+                return fail("source", problem.into());
+            }
         }
         self.map.validate(self)
     }
