@@ -26,10 +26,10 @@ fn plain_sums(set: MomentSet, rows: &[f64], dim: usize, weights: Option<&[f64]>)
         let a: Vec<i128> = q.iter().map(|q| (weight * q + (1 << 23)).div_euclid(1 << 24)).collect();
         first.iter_mut().zip(&a).for_each(|(sum, a)| *sum += a);
         let mut place = 0;
-        for i in 0..dim {
+        for (i, a) in a.iter().enumerate() {
             let from = if set == MomentSet::Full { 0 } else { i };
-            for j in from..=i {
-                second[place] += a[i] * q[j];
+            for q in &q[from..=i] {
+                second[place] += a * q;
                 place += 1;
             }
         }
