@@ -165,7 +165,7 @@ impl Defaults {
             FeatureName::Quadratic => task == Task::Pca,
             FeatureName::Conv => task == Task::Classify,
             FeatureName::Nystrom => task != Task::Generate,
-            // Signs are sent in place of rows, so that nobody has the moments that components are learned from.
+            // Signs are sent in place of rows, so that nobody has the moments of components.
             FeatureName::OneBit => task != Task::Pca,
             FeatureName::Fourier | FeatureName::Sawtooth | FeatureName::Cosine | FeatureName::Periodic => {
                 true
