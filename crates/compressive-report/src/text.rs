@@ -34,7 +34,11 @@ pub fn learned(
         origin.map_or("unknown", |origin| &origin.decoder),
     ));
     if learned.candidates.len() > 1 {
-        text.push_str(&candidates(&learned.candidates, model.k));
+        let criterion = match model.content {
+            Content::Gmm { .. } => "BIC",
+            _ => "silhouette",
+        };
+        text.push_str(&candidates(&learned.candidates, model.k, criterion));
     }
     text.push_str(&components(model));
     text.push_str(&quality(model, vocabulary));
@@ -237,27 +241,42 @@ fn network(generator: &Generator) -> String {
 pub fn misfit(misfit: Misfit) -> String {
     let says = match misfit.explained() {
         Explained::Yes => "the model explains the sketch to within its sampling noise",
+        Explained::No if misfit.excess().is_some() => {
+            "the rows are not round clusters of these sizes, which the sum of squares does not ask of them"
+        }
         Explained::No => {
             "the squared residual is that many times the sampling noise; the rows have structure beyond these components"
         }
         Explained::CannotTell => "the sketch cannot tell whether the model explains the rows",
     };
-    format!("misfit {}: {says}\n", number(misfit.value()))
+    let promise = misfit.excess().map_or(String::new(), |excess| {
+        format!("sum of squares within {:.1}% of the best, as far as the sketch tells\n", 100.0 * excess)
+    });
+    format!("{promise}misfit {}: {says}\n", number(misfit.value()))
 }
 
 /// The objective against the number of components.
-fn candidates(all: &[Candidate], chosen: usize) -> String {
-    let mut text = format!("{:>4}  {:>11}  {:>10}\n", "k", "objective", "misfit");
+fn candidates(all: &[Candidate], chosen: usize, criterion: &str) -> String {
+    let scored = all.iter().any(|candidate| candidate.score.is_some());
+    let mut text = format!("{:>4}  {:>11}  {:>10}", "k", "objective", "misfit");
+    text.push_str(&if scored { format!("  {criterion:>10}\n") } else { "\n".into() });
     for candidate in all {
+        let best = format!("  <- the best {criterion}");
         let mark = match candidate.misfit.explained() {
             _ if candidate.k != chosen => "",
+            Explained::No | Explained::CannotTell if scored => &best,
             Explained::Yes => "  <- the fewest that explain the sketch",
             Explained::CannotTell => "  <- the fewest that the sketch does not speak against",
             Explained::No if all.len() < 3 => "  <- the last tried; none explains the sketch",
             Explained::No => "  <- where the misfit stops falling fast; none explains the sketch",
         };
+        let score = match candidate.score {
+            Some(score) => format!("  {:>10}", number(score)),
+            None if scored => format!("  {:>10}", ""),
+            None => String::new(),
+        };
         text.push_str(&format!(
-            "{:>4}  {:>11}  {:>10}{mark}\n",
+            "{:>4}  {:>11}  {:>10}{score}{mark}\n",
             thousands(candidate.k as u64),
             number(candidate.cost),
             number(candidate.misfit.value()),
@@ -291,11 +310,11 @@ mod tests {
             let json = serde_json::json!({ "k": k, "cost": 1, "misfit": 2.5, "explained": explained });
             serde_json::from_value(json).expect("a candidate")
         };
-        let text = candidates(&[candidate(1, "no"), candidate(2, "yes"), candidate(3, "yes")], 2);
+        let text = candidates(&[candidate(1, "no"), candidate(2, "yes"), candidate(3, "yes")], 2, "BIC");
         assert!(text.lines().nth(2).is_some_and(|line| line.contains("fewest")), "{text}");
-        let text = candidates(&[candidate(1, "no"), candidate(2, "cannot-tell")], 2);
+        let text = candidates(&[candidate(1, "no"), candidate(2, "cannot-tell")], 2, "BIC");
         assert!(text.lines().nth(2).is_some_and(|line| line.contains("does not speak against")), "{text}");
-        let text = candidates(&[candidate(1, "no"), candidate(2, "no"), candidate(3, "no")], 2);
+        let text = candidates(&[candidate(1, "no"), candidate(2, "no"), candidate(3, "no")], 2, "BIC");
         assert!(text.lines().nth(2).is_some_and(|line| line.contains("none explains")), "{text}");
     }
 }

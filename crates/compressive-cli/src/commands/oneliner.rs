@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use compressive::design::{Request, Task};
-use compressive::learn::{AUTO_MOST, LearnParams};
+use compressive::learn::{AUTO_MOST, Decoder, LearnParams, improve};
 use compressive_io::{ReadOptions, write_atomic};
 
 use super::design::{job, open_job, request_for, tell_reasons};
@@ -57,7 +57,12 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
             .threads(args.pass.threads.count()),
         quiet,
     };
-    let found = learning.run(&done.operator, &sketch.moments()?)?;
+    let moments = sketch.moments()?;
+    let mut found = learning.run(&done.operator, &moments)?;
+    // A published decoder is asked for by those who want to see what it finds.
+    if let (Some(pilot), Decoder::Auto, None) = (&done.pilot, args.learn.decoder, &args.pass.weights) {
+        found.learned = improve(&done.operator, &moments, found.learned, &pilot.rows)?;
+    }
     found.finish(&done.operator, &done.summary(), args.output.as_deref(), args.json)
 }
 

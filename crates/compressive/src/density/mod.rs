@@ -15,5 +15,5 @@ pub(crate) mod weigh;
 
 pub use fit::{Fit, Problem};
 pub(crate) use metric::Metric;
-pub(crate) use table::{Cloud, Density};
+pub(crate) use table::{Cloud, Density, POINT_VARIANCE};
 pub use target::Target;

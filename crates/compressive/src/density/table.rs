@@ -30,7 +30,7 @@ const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
 const FAR_VARIANCE: f64 = 0.01;
 /// A point mass counts as this part of its column's variance where a density has to be finite.
-const POINT_VARIANCE: f64 = 1e-3;
+pub(crate) const POINT_VARIANCE: f64 = 1e-3;
 /// Points that stand for a cell at least, an even number.
 const POINTS_LEAST: usize = 4;
 

@@ -5,11 +5,12 @@
 //! which they are judged: Lloyd's rounds for k-means, expectation-maximisation for mixtures. A start of the
 //! cells is a greedy k-means++ one.
 
+pub(super) use crate::density::POINT_VARIANCE;
 use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::{Cloud, Density};
 use crate::learn::judge::silhouette;
-use crate::num::em::{Mixture, Regular, Scatter, Start, em};
+use crate::num::em::{Blobs, Mixture, Regular, Scatter, Start, em};
 use crate::num::linear::cholesky;
 use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, nearest};
 use crate::num::random::{Purpose, Stream};
@@ -145,8 +146,7 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
     let covariances = if scatter == Scatter::Full { density.finite_covariances() } else { Vec::new() };
     let cells = density.blobs(&variances, &covariances);
     let floor: Vec<f64> = cells.moments().1.iter().map(|v| FLOOR * v).collect();
-    let pull = PULL + if scatter == Scatter::Full { d as f64 } else { 0.0 };
-    let regular = Regular { rows: density.rows, pull, floor: &floor };
+    let regular = Regular { rows: density.rows, pull: pull(&scatter, d), floor: &floor };
     let centres = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
     let mut found: Vec<(Mixture, f64)> = starts(centres, k, seed, LLOYD)?
         .into_iter()
@@ -193,4 +193,21 @@ pub(super) fn fit_of(mixture: &Mixture, family: &Gaussian) -> Option<Fit> {
         }
     }
     Some(Fit { atoms, shared: vec![low; family.n_shared()], weights: mixture.weights.clone() })
+}
+
+/// Expectation-maximisation on points from a mixture, for rows that are as many as these.
+pub(super) fn expectation_maximisation(
+    blobs: Blobs<'_>,
+    start: Mixture,
+    scatter: &Scatter,
+    rows: f64,
+) -> Option<Mixture> {
+    let floor: Vec<f64> = blobs.moments().1.iter().map(|v| FLOOR * v).collect();
+    let regular = Regular { rows, pull: pull(scatter, blobs.dim), floor: &floor };
+    em(blobs, Start::At(start), scatter, regular, ON_POINTS).map(|(mixture, _)| mixture)
+}
+
+/// Rows that the mean scatter counts for.
+fn pull(scatter: &Scatter, dim: usize) -> f64 {
+    PULL + if *scatter == Scatter::Full { dim as f64 } else { 0.0 }
 }

@@ -33,7 +33,8 @@ def _total(distances: Floats, weights: Floats | None) -> float:
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SketchEstimator):  # type: ignore[misc]
     """k-means clustering, learned from a sketch of the rows.
 
-    The rows are read once, whatever their number; the centres are found from the sketch alone.
+    The rows are read once, whatever their number; the centres are found from the sketch alone. As in scikit-learn the
+    sum of squared distances is that of the columns as they are given: standardise columns of different units first.
 
     Parameters
     ----------
@@ -198,7 +199,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         return plain
 
     def _wanted(self, dim: int, n_rows: int | None) -> dict[str, Any]:
-        return {"k": self.n_clusters, "feature": self.feature, "scale": self.scale}
+        wanted = {"k": self.n_clusters, "feature": self.feature, "scale": self.scale}
+        if not self._private():
+            # Distances are those of the columns as they are given, whatever their units.
+            wanted["scaling"] = "common"
+        return wanted
 
     def _check_rows(self, table: Table) -> None:
         n_rows = table.n_rows
