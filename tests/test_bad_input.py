@@ -167,7 +167,7 @@ def test_specs_that_make_no_sense(tmp_path, refused, program):
     cases = [
         ("adapted-radius", "levy", ["levy", "folded-gaussian"]),
         ('"fourier"', '"wavelet"', ["wavelet", "sawtooth"]),
-        ('"format": 1', '"format": 7', ["format", "7"]),
+        ('"format": 2', '"format": 7', ["format", "7"]),
         ('"scale": ', '"scale": -', ["scale"]),
         ('"seed": 0', '"sead": 0', ["sead"]),
         ("}", "", ["line"]),

@@ -63,7 +63,7 @@ def test_shards_threads_and_slices_have_the_bytes_of_one_pass(program, tmp_path,
     write_csv(tmp_path / "one.csv", rows[group == 1], ["x0", "x1", "x2", "x3"])
     program("sketch", "by.csv", "--spec", "spec.json", "--by", "g", "-o", "by")
     program("sketch", "one.csv", "--spec", "spec.json", "-o", "one.sketch")
-    assert sha(tmp_path / "by" / "1.sketch") == sha(tmp_path / "one.sketch")
+    assert sha(tmp_path / "by" / "1.0.sketch") == sha(tmp_path / "one.sketch")
 
 
 def test_answers_and_components_are_those_of_the_rows(program, tmp_path):
