@@ -34,7 +34,7 @@ def refused(program, tmp_path, *args, words, code=1):
 
 PRIVATIZE = [
     ("private.sketch", ["--epsilon", 1], ["noise already", "use it as it is"]),
-    ("looked.sketch", ["--epsilon", 1], ["looking at these rows", "--private", "--public-spec"]),
+    ("looked.sketch", ["--epsilon", 1], ["looking at 500 rows", "an outline of", "--private", "--public-spec"]),
     ("plain.sketch", ["--epsilon", 0], ["epsilon", "0 is not a positive number"]),
     ("plain.sketch", ["--epsilon", -1], ["epsilon", "-1 is not a positive number"]),
     ("plain.sketch", ["--epsilon", "nan"], ["epsilon", "not a positive number"]),
