@@ -9,6 +9,9 @@
 //!    the excess g of the mean along e, a share $g^2 / \lambda$ of the rows is at a distance $\lambda / g$.
 //!    A point is added there, and the weights are found anew; a few times at most.
 //!
+//! 4. The cells are moved and scaled so that mean and deviations are the exact ones; a deviation that lacks
+//!    more than a little is that of few far rows, and left as it is.
+//!
 //! Cost: that of the weights.
 
 use crate::density::cells::Blocks;
@@ -21,6 +24,8 @@ use crate::num::solve::symmetric_eigen;
 use crate::sketch::ExactMoments;
 use crate::sketch::frequency::Covariance;
 
+/// Frequencies that the weights are found by at most: some for each cell.
+const FREQUENCIES: usize = 2000;
 /// Step 2 is taken where the pull to the pilot's shares is weaker by more than this.
 const MOVED: f64 = 10.0;
 /// It is taken as well above this mean of residual^2 over its expectation.
@@ -29,6 +34,10 @@ const UNEXPLAINED: f64 = 3.0;
 const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
 const FAR_VARIANCE: f64 = 0.01;
+/// Share of the rows that such a point has at most, if it is more than one row.
+const FAR_SHARE: f64 = 0.05;
+/// Step 4 does not widen a column by more than this.
+const WIDEN: f64 = 1.05;
 /// A point mass counts as this part of its column's variance where a density has to be finite.
 pub(crate) const POINT_VARIANCE: f64 = 1e-3;
 /// Points that stand for a cell at least, an even number.
@@ -67,9 +76,11 @@ impl Cloud {
 }
 
 impl Density {
-    /// Steps 1 to 3; none without an outline, or if the weights cannot be found.
+    /// Steps 1 to 4; none without an outline, or if the weights cannot be found.
     pub fn new(target: &Target) -> Option<Density> {
         let (outline, exact) = (target.outline.as_deref()?, target.exact.as_ref());
+        let part = target.first(FREQUENCIES);
+        let target = part.as_ref().unwrap_or(target);
         let mut blocks = Blocks::of(outline.cells());
         let inside: f64 = outline.cells().rows.iter().map(|&n| f64::from(n)).sum();
         let mut shares: Vec<f64> = outline.cells().rows.iter().map(|&n| f64::from(n) / inside).collect();
@@ -105,7 +116,20 @@ impl Density {
             let Some(weighed) = solve(&blocks, &shares) else { break };
             density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
         }
+        if let Some(exact) = exact {
+            density.hold(exact);
+        }
         Some(density)
+    }
+
+    /// Step 4.
+    fn hold(&mut self, exact: &ExactMoments) {
+        let (mean, variances) = self.plain_blobs().moments();
+        let from: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
+        let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
+        let held = |(from, to): (&f64, &f64)| if *to <= WIDEN * from { *to } else { *from };
+        let to: Vec<f64> = from.iter().zip(&to).map(held).collect();
+        self.blocks = self.blocks.moved((&mean, &from), (&exact.mean, &to));
     }
 
     /// Number d of coordinates.
@@ -171,7 +195,7 @@ impl Density {
         }
         let axis = &vectors[at * d..(at + 1) * d];
         let along = dot(axis, &off);
-        let share = (along * along / length).clamp(1.0 / self.rows, 0.05);
+        let share = (along * along / length).min(FAR_SHARE).max(1.0 / self.rows);
         let distance = (length / share).sqrt() * if along < 0.0 { -1.0 } else { 1.0 };
         let point = mean.iter().zip(axis).map(|(m, e)| m + distance * e).collect();
         Some((point, share))

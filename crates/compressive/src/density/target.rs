@@ -228,6 +228,20 @@ impl Target {
         narrower.map(|reach| self.near(reach)).chain(std::iter::once_with(|| self.clone()))
     }
 
+    /// The target of the first frequencies; none if there are no more than that, or landmarks in their place,
+    /// which are joined by a metric.
+    pub(crate) fn first(&self, size: usize) -> Option<Target> {
+        if self.size() <= size || self.metric.is_some() {
+            return None;
+        }
+        let which: Vec<usize> = (0..size).collect();
+        let mut part = Target { points: self.points.at(&which), ..self.clone() };
+        for entries in [&mut part.re, &mut part.im, &mut part.weights] {
+            entries.truncate(size);
+        }
+        Some(part)
+    }
+
     /// The same target with its box cut to so many working units around the centre.
     pub(crate) fn near(&self, reach: f64) -> Target {
         let mut near = self.clone();

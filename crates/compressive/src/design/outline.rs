@@ -19,6 +19,7 @@ use crate::num::bisect::{bisect, centres};
 use crate::num::lloyd::{Points, lloyd, nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::Sketch;
+use crate::sketch::map::Map;
 use crate::sketch::operator::{RowsRef, Scratch};
 use crate::sketch::outline::{Cells, LEAST_ROWS, Outline};
 use crate::sketch::spec::SketchSpec;
@@ -31,6 +32,8 @@ const BYTES: usize = 2;
 const GROUPS: usize = 16;
 /// Columns up to which cells have correlations at all: they cost d^2 for each cell and frequency.
 const CORRELATED_COLUMNS: usize = 64;
+/// Frequencies that show the blur.
+const BLUR_SIZE: usize = 1000;
 /// What is left of a cell's sum of squares without a row that step 2 leaves out.
 const DOMINATED: f64 = 0.1;
 /// Part of the whole sum of squares that such a cell has at least.
@@ -212,6 +215,9 @@ pub(super) fn affordable(dim: usize, sums: usize) -> (usize, usize) {
 /// Steps 1 to 4: the recipe with its outline; `rows` in the user's units, `working` in working coordinates.
 pub(super) fn with_outline(mut spec: SketchSpec, rows: &[f64], working: &[f64]) -> Result<SketchSpec> {
     let dim = spec.dim();
+    if working.len() / dim < LEAST_ROWS as usize {
+        return Ok(spec);
+    }
     let (most, groups) = affordable(dim, spec.sketch_len());
     let partition = Partition::new(working, dim, most);
     let outline = Outline::new(
@@ -220,7 +226,8 @@ pub(super) fn with_outline(mut spec: SketchSpec, rows: &[f64], working: &[f64]) 
         0.0,
     );
     // Step 4. The rows that were left out are not missed.
-    let operator = SketchSpec { moments: None, ..spec.clone() }.build()?;
+    let size = if matches!(spec.map, Map::Waves(_)) { spec.size.min(BLUR_SIZE) } else { spec.size };
+    let operator = SketchSpec { moments: None, size, ..spec.clone() }.build()?;
     let kept = match partition.left_out {
         0 => rows.to_vec(),
         _ => {

@@ -161,6 +161,17 @@ impl<'a> Found<'a> {
         let whitened = transform.whiten.is_some();
         let metric: on_density::ToMetric<'_> = if whitened { Some(&metric) } else { None };
         let found = run(density, self.decoded.fit.k(), self.params.seed, metric);
+        // Atoms that explain the sketch are closer to the centres of all rows than the density's own.
+        let (family, fit) = (&self.decoded.family, &self.decoded.fit);
+        let atoms: Vec<f64> =
+            fit.atoms.chunks_exact(family.n_params()).flat_map(|a| &a[..d]).copied().collect();
+        if !whitened
+            && self.decoded.misfit.explained() == Explained::Yes
+            && found.as_ref().is_some_and(|found| found.cost_of(&atoms) < (1.0 + EQUAL) * found.cost)
+        {
+            self.excess = Some(judge::excess(density, &atoms, self.params.seed));
+            return Ok(None);
+        }
         if !whitened {
             self.excess =
                 found.as_ref().map(|found| judge::excess(density, &found.centres, self.params.seed));
@@ -238,12 +249,8 @@ fn from_density(
     };
     let Some(shape) = shape else {
         let found = on_density::kmeans(density, k, params.seed, None).ok_or_else(few)?;
-        let family = target.points.with_covariance(Shape::SharedWidth);
-        let (least, most) = family.variance_range();
-        let shared = vec![(found.cost / target.dim() as f64).clamp(least, most)];
         let score = Some(found.silhouette).filter(|_| k > 1);
-        let fit = Fit { atoms: found.centres, shared, weights: found.shares };
-        return Ok(Decoded { score, ..judged(target, family, fit) });
+        return Ok(Decoded { score, ..centres_of(target, density, found) });
     };
     let found = on_density::mixture(density, k, shape, params.seed).ok_or_else(few)?;
     let family = target.points.with_covariance(shape.clone());
@@ -251,7 +258,7 @@ fn from_density(
     let parameters = (k * (1 + family.n_params()) - 1) as f64;
     let score = Some(parameters * target.rows.ln() / target.rows - 2.0 * found.likelihood);
     let own = Decoded { score, ..judged(target, family, fit) };
-    if own.misfit.value() > POLISHED {
+    if own.misfit.value() > polished_up_to(target) {
         return Ok(own);
     }
     let settings = AutoParams {
@@ -270,11 +277,47 @@ fn from_density(
     Ok(if lost < 0.0 || (explains && lost < TOLERATED) { Decoded { score, ..polished } } else { own })
 }
 
-/// Misfit of a density's mixture above which the polish on the sketch has no chance to explain it.
+/// The least of [`polished_up_to`].
 const POLISHED: f64 = 30.0;
 /// Nats a row that a mixture which explains the sketch may lose under the density, whose cells are Gaussian
 /// only nearly.
 const TOLERATED: f64 = 0.05;
+
+/// Atoms at centres: each with variances of its own, moved to where they match the sketch best, if they then
+/// explain it; else of one width, where they are.
+fn centres_of(target: &Target, density: &Density, found: on_density::Centres) -> Decoded {
+    let plain = || {
+        let family = target.points.with_covariance(Shape::SharedWidth);
+        let (least, most) = family.variance_range();
+        let shared = vec![(found.cost / target.dim() as f64).clamp(least, most)];
+        let fit = Fit { atoms: found.centres.clone(), shared, weights: found.shares.clone() };
+        judged(target, family, fit)
+    };
+    let family = target.points.with_covariance(Shape::Diagonal);
+    if target.entries() < 2 * found.shares.len() * (1 + family.n_params()) {
+        return plain();
+    }
+    let mut fit = on_density::shapes_of(density, &found, &family);
+    let start = judged(target, family.clone(), fit.clone());
+    if start.misfit.value() > polished_up_to(target) {
+        return plain();
+    }
+    let clean = target.without_harmonics(&family, &fit);
+    Problem::new(&clean, &family).descend(&mut fit, DESCENT);
+    let moved = judged(target, family, fit);
+    if moved.misfit.explained() == Explained::Yes { moved } else { plain() }
+}
+
+/// Losses that differ by less than this part are the same to a density.
+const EQUAL: f64 = 2e-3;
+/// Iterations of the descent from the centres of a density.
+const DESCENT: usize = 300;
+
+/// Misfit of a density's mixture above which the polish on the sketch has no chance to explain it: errors of
+/// the density grow beside the sampling noise of many rows.
+fn polished_up_to(target: &Target) -> f64 {
+    POLISHED.max(1e-3 * target.rows)
+}
 
 /// A fit with its cost and misfit.
 fn judged(target: &Target, family: Gaussian, fit: Fit) -> Decoded {

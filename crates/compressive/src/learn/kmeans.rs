@@ -27,6 +27,7 @@ pub fn kmeans(operator: &SketchOperator, moments: &Moments, params: &KmeansParam
     if let Some(better) = found.centres_of_density(on_density::kmeans)? {
         found.move_to(better);
     } else if params.search.decoder == Decoder::Auto
+        && found.density.is_none()
         && let Some(better) = refine(&found)?
     {
         found.move_to(better);

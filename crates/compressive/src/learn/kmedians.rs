@@ -44,6 +44,7 @@ pub fn kmedians(operator: &SketchOperator, moments: &Moments, params: &KmediansP
     if let Some(better) = found.centres_of_density(on_density::kmedians)? {
         found.move_to(better);
     } else if params.search.decoder == Decoder::Auto
+        && found.density.is_none()
         && let Some(better) = medians_of(&found)?
     {
         found.move_to(better);

@@ -43,6 +43,36 @@ pub(super) struct Centres {
     pub cost: f64,
     /// Mean silhouette.
     pub silhouette: f64,
+    cloud: Cloud,
+    loss: fn(f64) -> f64,
+}
+
+impl Centres {
+    /// The cost of other centres.
+    pub fn cost_of(&self, centres: &[f64]) -> f64 {
+        let points =
+            Points { rows: &self.cloud.points, weights: Some(&self.cloud.weights), dim: self.cloud.dim };
+        points.iter().map(|(row, w)| w * (self.loss)(nearest(row, centres, points.dim).1)).sum()
+    }
+}
+
+/// Atoms at centres, with the variances of the points nearest to each.
+pub(super) fn shapes_of(density: &Density, found: &Centres, family: &Gaussian) -> Fit {
+    let (d, (low, high)) = (density.dim(), family.variance_range());
+    let mut squares = vec![0.0; found.centres.len()];
+    for (row, w) in found.cloud.points.chunks_exact(d).zip(&found.cloud.weights) {
+        let l = nearest(row, &found.centres, d).0;
+        for c in 0..d {
+            squares[l * d + c] += w * (row[c] - found.centres[l * d + c]).powi(2);
+        }
+    }
+    let mut atoms = Vec::with_capacity(2 * squares.len());
+    for (l, centre) in found.centres.chunks_exact(d).enumerate() {
+        atoms.extend_from_slice(centre);
+        let share = found.shares[l].max(1e-12);
+        atoms.extend(squares[l * d..(l + 1) * d].iter().map(|s| (s / share).clamp(low, high)));
+    }
+    Fit { atoms, shared: Vec::new(), weights: found.shares.clone() }
 }
 
 /// What minimises a sum over weighted points from a start.
@@ -89,7 +119,14 @@ fn clusters(
     let runs = starts(cells, k, seed, algorithm)?.into_iter().map(|start| (algorithm.run)(points, start));
     let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
     let silhouette = silhouette(points, &best.centers);
-    Some(Centres { shares: best.counts, cost: best.cost, silhouette, centres: best.centers })
+    Some(Centres {
+        shares: best.counts,
+        cost: best.cost,
+        silhouette,
+        centres: best.centers,
+        loss: algorithm.loss,
+        cloud,
+    })
 }
 
 /// Points for an effort of so many multiply-adds a point and round.
