@@ -123,7 +123,7 @@ mod tests {
         truth.means.iter_mut().for_each(|x| *x = 50.0 + 10.0 * *x);
         truth.covariances.iter_mut().for_each(|v| *v = 100.0);
         let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
-        let params = Request::new(Task::Kmeans, 3).size(100);
+        let params = Request::new(Task::Kmeans, 3).outline(false).size(100);
         let sketched = fits::designed(&values, 2, &params).expect("designed");
         let mut moved = truth.clone();
         moved.means.iter_mut().for_each(|x| *x += 20.0);

@@ -61,7 +61,7 @@ impl Drawn {
     /// Their sketch, for a size in units of K d.
     pub fn sketched(&self, ratio: f64, scale: ScaleRule, seed: u64) -> Result<Sketched> {
         let size = ((ratio * (K * self.sample.dim) as f64).round() as usize).max(K);
-        let params = Request::new(Task::Kmeans, K).size(size).scale(scale).seed(seed);
+        let params = Request::new(Task::Kmeans, K).outline(false).size(size).scale(scale).seed(seed);
         fits::designed(&self.sample.values, self.sample.dim, &params)
     }
 

@@ -108,7 +108,7 @@ fn medians(tails: Tails, n_rows: usize, draw: u64) -> Result<[f64; 3]> {
         let (_, b) = kmedians(rows, truth, 200);
         (a.min(b), sum_of_distances(rows, &starts.centers))
     };
-    let params = Request::new(Task::Kmedians, K).seed(draw);
+    let params = Request::new(Task::Kmedians, K).outline(false).seed(draw);
     let sketched = fits::designed(&sample.values, DIM, &params)?;
     let cost = |task| -> Result<f64> {
         let centers = sketched.model(task, K)?.locations().concat();

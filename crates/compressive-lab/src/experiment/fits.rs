@@ -258,7 +258,7 @@ mod tests {
         truth.means.iter_mut().for_each(|x| *x = 1000.0 + 100.0 * *x);
         truth.covariances.iter_mut().for_each(|v| *v = 1e4);
         let values = truth.sample(20_000, &mut Rng::new(5)).expect("valid").values;
-        let params = Request::new(Task::Kmeans, 2).size(100);
+        let params = Request::new(Task::Kmeans, 2).outline(false).size(100);
         let sketched = designed(&values, 2, &params).expect("designed");
         let auto = sketched.centers(2, Decoder::Auto, 1).expect("decoded");
         let mixture = sketched.mixture(2, Decoder::Auto, 1).expect("decoded");
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_private_sketch_pays_for_its_scale_from_the_same_budget() {
         let values: Vec<f64> = (0..4000).map(|i| 3.0 * (f64::from(i) * 0.7).sin()).collect();
-        let params = Request::new(Task::Kmeans, 2).bounds(cube(2, 5.0));
+        let params = Request::new(Task::Kmeans, 2).outline(false).bounds(cube(2, 5.0));
         for (neighbours, changes) in [(Neighbours::AddRemove, 1.0), (Neighbours::Replace, 2.0)] {
             let privacy = PrivacyParams::new(2.0).neighbours(neighbours);
             let sketched = private(&values, 2, &params, &privacy, 1).expect("released");

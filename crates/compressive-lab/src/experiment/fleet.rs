@@ -129,7 +129,11 @@ fn one_draw(sensors: usize, readings: usize, ratios: &[f64], draw: u64) -> Resul
         for &ratio in ratios {
             let mut values = Values::default();
             for (losses, feature) in values.iter_mut().zip(features()) {
-                let params = Request::new(task, REGIMES).size(size(task, ratio)).feature(feature).seed(draw);
+                let params = Request::new(task, REGIMES)
+                    .outline(false)
+                    .size(size(task, ratio))
+                    .feature(feature)
+                    .seed(draw);
                 let sketched = fits::sketch(&rows, fleet.recipe(&params)?)?;
                 *losses = match task {
                     Task::Kmeans => kmeans_losses(&rows, &sketched, &mut reference)?,

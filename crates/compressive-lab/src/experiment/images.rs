@@ -59,7 +59,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
         let outcomes = draws::map(draws, options.threads, set.name, progress, |draw| {
             let one = |size: f64| {
                 let size = Some((size * (K * dim) as f64).round() as usize);
-                let params = Request::new(Task::Kmeans, K).size(size).seed(draw);
+                let params = Request::new(Task::Kmeans, K).outline(false).size(size).seed(draw);
                 let centers = fits::designed(&values, dim, &params)?.centers(K, Decoder::Auto, 1)?;
                 Ok(sse(rows, &centers)? / best.sse)
             };

@@ -75,7 +75,7 @@ impl Problem {
     /// estimated cluster widths.
     pub fn loss(&self, method: Method, width: f64, size: usize, seed: u64) -> Result<f64> {
         // A quantised feature has the estimate itself as its scale.
-        let probe = Request::new(self.task, K).size(1).feature(Wave::OneBit).seed(seed);
+        let probe = Request::new(self.task, K).outline(false).size(1).feature(Wave::OneBit).seed(seed);
         let unit = fits::spec(&self.values, self.dim, &probe)?.scale;
         let (feature, law, size) = match method {
             Method::Fourier(law) => (Wave::Fourier.into(), law, size),

@@ -104,7 +104,8 @@ fn one_draw(
     let large = problem.k.max(problem.dim) > 10;
     let mut decoded = Vec::new();
     for size in sizes {
-        let params = Request::new(Task::Kmeans, problem.k).size(problem.frequencies(size)).seed(draw);
+        let params =
+            Request::new(Task::Kmeans, problem.k).outline(false).size(problem.frequencies(size)).seed(draw);
         let sketched = fits::designed(&drawn.sample.values, problem.dim, &params)?;
         let mut cells = Vec::new();
         for (_, method, most) in METHODS {

@@ -66,7 +66,7 @@ fn run(options: &Options, progress: &mut Progress<'_>) -> Result<Report> {
 fn one(n_rows: usize, repeats: usize) -> Result<Outcome> {
     let mut rng = Rng::derived(12_000, 0);
     let sample = generate::separated(K, DIM, SEPARATION, &mut rng)?.sample(n_rows, &mut rng)?;
-    let params = Request::new(Task::Kmeans, K).size(SIZE);
+    let params = Request::new(Task::Kmeans, K).outline(false).size(SIZE);
     let (sketched, sketch) = timed_median(if n_rows < LARGE { repeats } else { 1 }, || {
         fits::sketch_on(&sample.values, fits::spec(&sample.values, DIM, &params)?, THREADS)
     })?;

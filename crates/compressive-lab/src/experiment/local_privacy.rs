@@ -124,7 +124,11 @@ fn one_draw(n_rows: usize, ratios: &[usize], draw: u64) -> Result<Vec<Outcome>> 
     let reference =
         lloyd(evaluated, &truth.means, &KMeansParams { threads: 1, ..KMeansParams::default() })?.sse;
     let one = |ratio: &usize| -> Result<Outcome> {
-        let params = Request::new(Task::Kmeans, K).feature(Wave::OneBit).size(ratio * K * DIM).seed(draw);
+        let params = Request::new(Task::Kmeans, K)
+            .outline(false)
+            .feature(Wave::OneBit)
+            .size(ratio * K * DIM)
+            .seed(draw);
         let spec = fits::spec(&sample.values, DIM, &params)?;
         let (operator, sums) = fits::accumulated(&sample.values, spec)?;
         let loss = |sketched: &Sketched| -> Result<f64> {

@@ -65,7 +65,7 @@ fn one(n_rows: usize, repeats: usize) -> Result<Outcome> {
     let mut rng = Rng::derived(13_000, 0);
     let sample = generate::random_variances(K, DIM, &mut rng)?.sample(n_rows, &mut rng)?;
     let size = Some(SIZE * parameters(K, DIM));
-    let params = Request::new(Task::Gmm, K).size(size);
+    let params = Request::new(Task::Gmm, K).outline(false).size(size);
     let (sketched, sketch) =
         timed(|| fits::sketch_on(&sample.values, fits::spec(&sample.values, DIM, &params)?, THREADS))?;
     let mut learn = [0.0; 4];

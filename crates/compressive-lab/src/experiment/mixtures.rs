@@ -25,7 +25,7 @@ pub(super) fn designed(
     law: LawChoice,
     seed: u64,
 ) -> Result<Sketched> {
-    let params = Request::new(Task::Gmm, k).size(size).law(law).seed(seed);
+    let params = Request::new(Task::Gmm, k).outline(false).size(size).law(law).seed(seed);
     fits::designed(&sample.values, sample.dim, &params)
 }
 

@@ -86,6 +86,7 @@ fn one_draw(
                 continue;
             }
             let params = Request::new(Task::Kmeans, problem.k)
+                .outline(false)
                 .size(problem.frequencies(size))
                 .feature(feature)
                 .seed(draw);

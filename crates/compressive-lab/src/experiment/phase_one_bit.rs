@@ -180,7 +180,7 @@ fn one_draw(problem: (usize, usize), ratios: &[f64], draw: u64) -> Result<Vec<[f
         let mut cells = [0.0; 3];
         for (value, (_, one_bit, auto)) in cells.iter_mut().zip(VARIANTS) {
             let feature = if one_bit { Wave::OneBit } else { Wave::Fourier };
-            let params = Request::new(Task::Kmeans, k).size(size).feature(feature).seed(draw);
+            let params = Request::new(Task::Kmeans, k).outline(false).size(size).feature(feature).seed(draw);
             let sketched = fits::designed(&sample.values, dim, &params)?;
             let centers = if auto {
                 sketched.centers(k, Decoder::Auto, 1)?

@@ -153,7 +153,7 @@ fn one_draw(n_rows: usize, budgets: &[f64], draw: u64) -> Result<Vec<Outcome>> {
                 PrivateKMeansParams { epsilon, start, seed, threads: 1, ..PrivateKMeansParams::default() };
             Ok(sse(evaluated, &private_kmeans(rows, K, &bounds, &params)?.centers)?)
         };
-        let params = Request::new(Task::Kmeans, K).bounds(fits::cube(DIM, BOX)).seed(draw);
+        let params = Request::new(Task::Kmeans, K).outline(false).bounds(fits::cube(DIM, BOX)).seed(draw);
         let privacy = PrivacyParams::new(epsilon);
         let sketched = fits::private(&sample.values, DIM, &params, &privacy, seed)?;
         let ours = sse(evaluated, &sketched.centers(K, Decoder::Auto, 1)?)?;

@@ -146,7 +146,7 @@ fn one_draw(n_rows: usize, em_runs: usize, budgets: &[f64], draw: u64) -> Result
         let mut losses = Losses { sketch: [0.0; 2], sizes: [0; 2], private_em: [[0.0; 2]; 2] };
         for (relation, neighbours) in [Neighbours::AddRemove, Neighbours::Replace].into_iter().enumerate() {
             let privacy = PrivacyParams::new(epsilon).delta(DELTA).neighbours(neighbours);
-            let params = Request::new(Task::Gmm, K).bounds(fits::cube(DIM, 1.0)).seed(draw);
+            let params = Request::new(Task::Gmm, K).outline(false).bounds(fits::cube(DIM, 1.0)).seed(draw);
             let sketched = fits::private(&sample.values, DIM, &params, &privacy, seed)?;
             losses.sizes[relation] = sketched.operator.spec().size;
             losses.sketch[relation] = best - log_likelihood(rows, &sketched.mixture(K, Decoder::Auto, 1)?)?;

@@ -102,7 +102,7 @@ fn one_draw(n_rows: usize, grid: &Grid, draw: u64) -> Result<Medians> {
         lloyd(evaluated, &truth.means, &KMeansParams { threads: 1, ..KMeansParams::default() })?.sse;
     let mut all = vec![vec![vec![[f64::NAN; 2]; grid.ratios.len()]; grid.budgets.len()]; 2];
     for (at, ratio) in grid.ratios.iter().enumerate() {
-        let params = Request::new(Task::Kmeans, K).size(ratio * K * DIM).seed(draw);
+        let params = Request::new(Task::Kmeans, K).outline(false).size(ratio * K * DIM).seed(draw);
         let (operator, sums) = fits::accumulated(&sample.values, fits::spec(&sample.values, DIM, &params)?)?;
         let mut sketched = Sketched { moments: sums.moments()?, operator };
         for (which, &epsilon) in grid.budgets.iter().enumerate() {

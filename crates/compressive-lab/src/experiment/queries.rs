@@ -146,7 +146,7 @@ fn one_draw(case: &Case, n_rows: usize, options: &Options, draw: u64) -> Result<
 }
 
 fn sketched(how: How, rows: Rows<'_>, seed: u64) -> Result<Sketched> {
-    let params = Request::new(Task::Kmeans, 10).seed(seed);
+    let params = Request::new(Task::Kmeans, 10).outline(false).seed(seed);
     let (values, dim) = (rows.values(), rows.dim());
     match how {
         How::Task(task) => fits::designed(values, dim, &params.task(task)),

@@ -97,7 +97,8 @@ fn one_draw((clips, k): (usize, usize), ratios: &[f64], draw: u64) -> Result<(Ve
     for &ratio in ratios {
         let mut values = Values::default();
         for (accuracies, feature) in values.iter_mut().zip(features()) {
-            let params = Request::new(Task::Gmm, k).size(size(k, ratio)).feature(feature).seed(draw);
+            let params =
+                Request::new(Task::Gmm, k).outline(false).size(size(k, ratio)).feature(feature).seed(draw);
             let found = fits::designed(&rows, DIM, &params)?.both_mixtures(k, 1)?;
             *accuracies = [percent(&found[0])?, percent(&found[1])?];
         }

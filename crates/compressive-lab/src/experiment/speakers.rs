@@ -205,7 +205,7 @@ fn one_draw(sizes: Sizes, k: usize, ratios: &[f64], draw: u64) -> Result<Rates> 
     };
     let (mut sketched, mut width) = (Vec::new(), f64::NAN);
     for &ratio in ratios {
-        let params = Request::new(Task::Gmm, k).size(size(k, ratio)).seed(draw);
+        let params = Request::new(Task::Gmm, k).outline(false).size(size(k, ratio)).seed(draw);
         let sketch = fits::designed(&speakers.frames, DIM, &params)?;
         let found = [
             sketch.published_mixture(k)?,

@@ -117,6 +117,6 @@ fn prepare(case: &Case, n_rows: usize, seed: u64) -> Result<Sketched> {
         return mixtures::designed(&sample, case.k, case.size, LawChoice::AdaptedRadius, seed);
     }
     let sample = generate::separated(case.k, case.dim, 2.5, &mut rng)?.sample(n_rows, &mut rng)?;
-    let params = Request::new(Task::Kmeans, case.k).size(case.size).seed(seed);
+    let params = Request::new(Task::Kmeans, case.k).outline(false).size(case.size).seed(seed);
     fits::designed(&sample.values, case.dim, &params)
 }
