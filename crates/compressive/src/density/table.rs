@@ -91,9 +91,9 @@ impl Density {
         let mut density =
             Density { weighed: solve(&blocks, &shares)?, blocks: blocks.clone(), rows: target.rows };
         // Step 2.
-        if let Some(exact) =
-            exact.filter(|_| density.weighed.weaker > MOVED || density.chi_square() > UNEXPLAINED)
-        {
+        if let Some(exact) = exact.filter(|_| {
+            density.weighed.weaker > MOVED || (target.metric.is_none() && density.chi_square() > UNEXPLAINED)
+        }) {
             let (mean, variances) = density.pilot_moments(&shares);
             let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
             let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();

@@ -12,7 +12,6 @@
 //!
 //! Cost: A^2 m for the normal equations and some A^3 / 6 for each f. This project's own.
 
-use crate::density::atom::Batch;
 use crate::density::cells::Blocks;
 use crate::density::target::Target;
 use crate::num::linear::{dot, multiply_transposed};
@@ -77,6 +76,8 @@ struct System {
     right: Vec<f64>,
     /// Equations of the sketch; those of moments and of the sum follow.
     entries: usize,
+    /// Mean variance of an entry, without the blur.
+    scatter: f64,
 }
 
 /// Steps 1 to 3; none if the equations cannot be solved.
@@ -128,24 +129,17 @@ pub(crate) fn weigh(
 /// Mean square of what cells of given shares miss in an entry of a sketch of the same rows, beyond what these
 /// rows scatter within their cells.
 pub(crate) fn blur(target: &Target, blocks: &Blocks, shares: &[f64]) -> f64 {
-    let prior = Prior { shares, rows: 1.0, blur: 0.0 };
-    let system = System::new(target, blocks, None, &prior);
+    let system = System::new(target, blocks, None, &Prior { shares, rows: 1.0, blur: 0.0 });
     let (_, chi_square) = system.cost(shares);
-    let scatter = variances(target, &blocks.sketches(target), shares);
-    (chi_square - 1.0).max(0.0) * scatter.iter().sum::<f64>() / scatter.len() as f64
+    (chi_square - 1.0).max(0.0) * system.scatter
 }
 
-/// Variance of each entry's sampling error for rows that scatter within cells, and of added noise.
-fn variances(target: &Target, values: &Batch, shares: &[f64]) -> Vec<f64> {
+/// Variance of each entry's sampling error for rows that scatter within cells, and of added noise; `within` is
+/// the mean of $1 - |\psi_{aj}|^2$ over the cells.
+fn variances(target: &Target, within: &[f64]) -> Vec<f64> {
     let m = target.size();
     if target.metric.is_some() {
         return vec![target.noise; m];
-    }
-    let mut within = vec![0.0; m];
-    for ((re, im), p) in values.re.chunks_exact(m).zip(values.im.chunks_exact(m)).zip(shares) {
-        for j in 0..m {
-            within[j] += p * (1.0 - re[j] * re[j] - im[j] * im[j]).max(0.0);
-        }
     }
     // A quantised feature scatters more than its first harmonic.
     let energy = target.re.iter().zip(&target.im).map(|(a, b)| 1.0 - a * a - b * b).sum::<f64>() / m as f64;
@@ -154,39 +148,50 @@ fn variances(target: &Target, values: &Batch, shares: &[f64]) -> Vec<f64> {
     within.iter().map(|v| each * v.max(1e-6) + target.added).collect()
 }
 
+/// Cells whose sketches are held at a time.
+const CHUNK: usize = 32;
+
 impl System {
     fn new(target: &Target, blocks: &Blocks, exact: Option<&ExactMoments>, prior: &Prior<'_>) -> System {
-        let (a, m) = (blocks.len(), target.size());
-        let values = blocks.sketches(target);
-        let errors: Vec<f64> = variances(target, &values, prior.shares)
-            .iter()
-            .map(|v| 1.0 / (v + prior.blur).max(1e-30).sqrt())
-            .collect();
-        let entries = target.entries();
+        let (a, m, entries) = (blocks.len(), target.size(), target.entries());
         let moments = exact.map(|exact| MomentRows::new(blocks, exact, prior.shares, target.rows));
         let r = entries + moments.as_ref().map_or(0, MomentRows::len) + 1;
         // Entries of a kernel's sketch are errors of variance s in the metric of the kernel.
-        let equations = |re: &[f64], im: &[f64]| {
-            let mut row = re.to_vec();
+        let equations = |re: &[f64], im: &[f64], out: &mut Vec<f64>| {
+            let from = out.len();
+            out.extend_from_slice(re);
             match &target.metric {
-                Some(metric) => metric.whiten(&mut row),
-                None if target.complex => row.extend_from_slice(im),
+                Some(metric) => metric.whiten(&mut out[from..]),
+                None if target.complex => out.extend_from_slice(im),
                 None => {}
             }
-            row.iter_mut().zip(errors.iter().cycle()).for_each(|(x, e)| *x *= e);
-            row
         };
-        let mut right = equations(&target.re, &target.im);
+        let (mut left, mut within) = (Vec::with_capacity(a * r), vec![0.0; m]);
+        for first in (0..a).step_by(CHUNK) {
+            let cells: Vec<usize> = (first..a.min(first + CHUNK)).collect();
+            let values = blocks.select(&cells).sketches(target);
+            for (&cell, (re, im)) in
+                cells.iter().zip(values.re.chunks_exact(m).zip(values.im.chunks_exact(m)))
+            {
+                let p = prior.shares[cell];
+                for (sum, (a, b)) in within.iter_mut().zip(re.iter().zip(im)) {
+                    *sum += p * (1.0 - a * a - b * b).max(0.0);
+                }
+                equations(re, im, &mut left);
+                left.extend(moments.iter().flat_map(|rows| rows.of(blocks, cell)));
+                left.push(1.0 / SUM_TOLERANCE);
+            }
+        }
+        let mut right = Vec::with_capacity(r);
+        equations(&target.re, &target.im, &mut right);
         right.extend(moments.iter().flat_map(|rows| rows.wanted()));
         right.push(1.0 / SUM_TOLERANCE);
-        let mut left = Vec::with_capacity(a * r);
-        for i in 0..a {
-            let span = i * m..(i + 1) * m;
-            left.extend(equations(&values.re[span.clone()], &values.im[span]));
-            left.extend(moments.iter().flat_map(|rows| rows.of(blocks, i)));
-            left.push(1.0 / SUM_TOLERANCE);
+        let scatter = variances(target, &within);
+        let errors: Vec<f64> = scatter.iter().map(|v| 1.0 / (v + prior.blur).max(1e-30).sqrt()).collect();
+        for row in left.chunks_exact_mut(r).chain([&mut right[..]]) {
+            row[..entries].iter_mut().zip(errors.iter().cycle()).for_each(|(x, e)| *x *= e);
         }
-        System { left, right, entries }
+        System { left, right, entries, scatter: scatter.iter().sum::<f64>() / m as f64 }
     }
 
     /// The sum of squares of all equations, and the mean of those of the sketch.
