@@ -27,9 +27,9 @@ use crate::sketch::frequency::Covariance;
 /// Frequencies that the weights are found by at most: some for each cell.
 const FREQUENCIES: usize = 2000;
 /// Step 2 is taken where the pull to the pilot's shares is weaker by more than this.
-const MOVED: f64 = 10.0;
+const MOVED: f64 = 30.0;
 /// It is taken as well above this mean of residual^2 over its expectation.
-const UNEXPLAINED: f64 = 3.0;
+const UNEXPLAINED: f64 = 10.0;
 /// Points added by step 3 at most.
 const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
@@ -109,7 +109,8 @@ impl Density {
             }
         }
         // Step 3.
-        for _ in 0..FAR_POINTS {
+        // Kernel values do not see far rows at all.
+        for _ in 0..if target.metric.is_some() { 0 } else { FAR_POINTS } {
             let Some((point, share)) = exact.and_then(|exact| density.far_point(exact)) else { break };
             blocks.push_point(&point);
             shares.push(share);

@@ -126,12 +126,12 @@ pub(crate) fn weigh(
     best.map(|(_, weighed)| weighed)
 }
 
-/// Mean square of what cells of given shares miss in an entry of a sketch of the same rows, beyond what these
-/// rows scatter within their cells.
+/// Mean square of what cells of given shares miss in an entry of a sketch of the same rows. Cells have the means
+/// and deviations of their rows, so that little of it is chance.
 pub(crate) fn blur(target: &Target, blocks: &Blocks, shares: &[f64]) -> f64 {
     let system = System::new(target, blocks, None, &Prior { shares, rows: 1.0, blur: 0.0 });
     let (_, chi_square) = system.cost(shares);
-    (chi_square - 1.0).max(0.0) * system.scatter
+    chi_square * system.scatter
 }
 
 /// Variance of each entry's sampling error for rows that scatter within cells, and of added noise; `within` is
