@@ -126,8 +126,8 @@ pub(crate) fn weigh(
     best.map(|(_, weighed)| weighed)
 }
 
-/// Mean square of what cells of given shares miss in an entry of a sketch of the same rows. Cells have the means
-/// and deviations of their rows, so that little of it is chance.
+/// Mean square of what cells of given shares miss in an entry of a sketch of the same rows. Cells have the
+/// means and deviations of their rows, so that little of it is chance.
 pub(crate) fn blur(target: &Target, blocks: &Blocks, shares: &[f64]) -> f64 {
     let system = System::new(target, blocks, None, &Prior { shares, rows: 1.0, blur: 0.0 });
     let (_, chi_square) = system.cost(shares);
