@@ -234,4 +234,6 @@ def _bucket(what: str, text: str | None) -> str | None:
     """A bucket's name, as the collector writes it."""
     if text is None or _BUCKET.fullmatch(text):
         return text
-    raise ValueError(f'{what}={text!r} is not a bucket; write "2026-11-16T17" for an hour, "2026-11-16" for a day (UTC)')
+    raise ValueError(
+        f'{what}={text!r} is not a bucket; write "2026-11-16T17" for an hour, "2026-11-16" for a day (UTC)'
+    )

@@ -248,3 +248,82 @@ pub(super) fn expectation_maximisation(
 fn pull(scatter: &Scatter, dim: usize) -> f64 {
     PULL + if *scatter == Scatter::Full { dim as f64 } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{Look, Request, Task, design};
+    use crate::model::Model;
+
+    /// Rows that are not Gaussian: a skewed column, one that is mostly zero, one that depends on the first.
+    fn rows(n: usize, shift: f64) -> Vec<f64> {
+        let mut stream = Stream::new(17, Purpose::PilotMixture, 33);
+        let mut draw = |_| {
+            let skewed = -stream.uniform().ln();
+            let rare = if stream.uniform() < 0.05 { -4.0 * stream.uniform().ln() } else { 0.0 };
+            let third = (3.0 * skewed).sin() + 0.2 * stream.normal();
+            [shift + skewed, rare, third]
+        };
+        (0..n).flat_map(&mut draw).collect()
+    }
+
+    fn learned(pilot: &[f64], rows: &[f64], task: Task, k: usize) -> Model {
+        let columns = ["a", "b", "c"].map(String::from);
+        let spec =
+            design(Look::Sample { rows: pilot, columns: &columns }, &Request::new(task, k)).unwrap().spec;
+        assert!(spec.outline.is_some() && spec.moments.is_some());
+        let sketch = spec.sketch(rows).unwrap();
+        if task == Task::Gmm { sketch.gmm(k).unwrap() } else { sketch.kmeans(k).unwrap() }
+    }
+
+    fn best(rows: &[f64], k: usize) -> f64 {
+        let points = Points::equal(rows, 3);
+        let mut stream = Stream::new(3, Purpose::PilotMixture, 1);
+        let starts = (0..20).map(|_| greedy_plus_plus(points, k, |square| square, &mut stream));
+        starts.map(|start| lloyd(points, start, 300).cost).fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn k_means_of_rows_that_are_no_clusters_is_that_of_the_rows_and_within_its_promise() {
+        let rows = rows(30_000, 0.0);
+        for k in [5, 10] {
+            let model = learned(&rows[..3 * 8000], &rows, Task::Kmeans, k);
+            let ratio = Points::equal(&rows, 3).sse(&model.locations().concat()) / best(&rows, k);
+            let excess = model.origin.unwrap().misfit.excess().unwrap();
+            assert!(ratio < 1.02 && ratio < 1.0 + excess && excess < 0.05, "{k}: {ratio} {excess}");
+        }
+    }
+
+    #[test]
+    fn rows_that_moved_since_the_pilot_are_found_where_they_are() {
+        let (pilot, now) = (rows(8_000, 0.0), rows(20_000, 1.5));
+        let model = learned(&pilot, &now, Task::Kmeans, 5);
+        let ratio = Points::equal(&now, 3).sse(&model.locations().concat()) / best(&now, 5);
+        assert!(ratio < 1.1, "{ratio}");
+    }
+
+    #[test]
+    fn a_mixture_is_as_likely_as_that_of_the_rows() {
+        let rows = rows(20_000, 0.0);
+        let model = learned(&rows[..3 * 8000], &rows, Task::Gmm, 4);
+        let likelihood = model.scores(&rows).unwrap().log_densities.iter().sum::<f64>() / 20_000.0;
+        let n = rows.len() / 3;
+        let (weights, none) = (vec![1.0; n], vec![0.0; rows.len()]);
+        let plain = Blobs { dim: 3, centres: &rows, weights: &weights, variances: &none, covariances: &[] };
+        let all = plain.moments().1;
+        // Point masses count as much as they do for a density.
+        let masses = [0.0, POINT_VARIANCE * all[1], 0.0].repeat(n);
+        let blobs = Blobs { variances: &masses, ..plain };
+        let points = Points::equal(&rows, 3);
+        let start =
+            greedy_plus_plus(points, 4, |square| square, &mut Stream::new(3, Purpose::PilotMixture, 1));
+        let centres = lloyd(points, start, 100).centers;
+        let labels: Vec<usize> = rows.chunks_exact(3).map(|x| nearest(x, &centres, 3).0).collect();
+        let regular = Regular { rows: n as f64, pull: PULL, floor: &[1e-9; 3] };
+        let (direct, _) =
+            em(blobs, Start::Memberships(&labels, 4), &Scatter::Diagonal, regular, (300, 1e-6)).unwrap();
+        let direct = direct.log_likelihood(plain).unwrap();
+        // A tenth of a nat for each column, as on real tables.
+        assert!(likelihood > direct - 0.3, "{likelihood} for {direct}");
+    }
+}
