@@ -78,7 +78,9 @@ impl Cloud {
 impl Density {
     /// Steps 1 to 4; none without an outline, or if the weights cannot be found.
     pub fn new(target: &Target) -> Option<Density> {
-        let (outline, exact) = (target.outline.as_deref()?, target.exact.as_ref());
+        // Kernel values do not see rows far away, whose share of the moments nearer cells would be given.
+        let exact = target.exact.as_ref().filter(|_| target.metric.is_none());
+        let outline = target.outline.as_deref()?;
         let part = target.first(FREQUENCIES);
         let target = part.as_ref().unwrap_or(target);
         let mut blocks = Blocks::of(outline.cells());
@@ -109,8 +111,7 @@ impl Density {
             }
         }
         // Step 3.
-        // Kernel values do not see far rows at all.
-        for _ in 0..if target.metric.is_some() { 0 } else { FAR_POINTS } {
+        for _ in 0..FAR_POINTS {
             let Some((point, share)) = exact.and_then(|exact| density.far_point(exact)) else { break };
             blocks.push_point(&point);
             shares.push(share);
