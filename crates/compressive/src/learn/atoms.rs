@@ -148,7 +148,7 @@ impl<'a> Found<'a> {
     /// Centres of the density by an algorithm, in the user's units, with their shares; none without a
     /// density. Distances are taken with each column divided by its spread in the spec.
     pub fn centres_of_density(
-        &mut self,
+        &self,
         run: fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>,
     ) -> Result<Option<Shares>> {
         let Some(density) = &self.density else { return Ok(None) };
@@ -169,12 +169,7 @@ impl<'a> Found<'a> {
             && self.decoded.misfit.explained() == Explained::Yes
             && found.as_ref().is_some_and(|found| found.cost_of(&atoms) < (1.0 + EQUAL) * found.cost)
         {
-            self.excess = Some(judge::excess(density, &atoms, self.params.seed));
             return Ok(None);
-        }
-        if !whitened {
-            self.excess =
-                found.as_ref().map(|found| judge::excess(density, &found.centres, self.params.seed));
         }
         let located = |c: &[f64]| -> Vec<f64> {
             match whitened {
@@ -183,6 +178,16 @@ impl<'a> Found<'a> {
             }
         };
         Ok(found.map(|found| (found.centres.chunks_exact(d).map(located).collect(), found.shares)))
+    }
+
+    /// States by how much the sum of squares of the centres may exceed the best, where the density tells.
+    pub fn promise(&mut self) {
+        let transform = &self.operator.spec().transform;
+        let density = self.density.as_ref().filter(|density| density.n_places() >= self.locations.len());
+        if let Some(density) = density.filter(|_| transform.whiten.is_none()) {
+            let centres: Vec<f64> = self.locations.iter().flat_map(|x| transform.apply(x)).collect();
+            self.excess = Some(judge::excess(density, &centres, self.params.seed));
+        }
     }
 
     /// Takes other centres with their shares, the heaviest first.

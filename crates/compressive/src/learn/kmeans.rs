@@ -32,6 +32,7 @@ pub fn kmeans(operator: &SketchOperator, moments: &Moments, params: &KmeansParam
     {
         found.move_to(better);
     }
+    found.promise();
     let (centers, weights) = (found.locations.clone(), found.weights.clone());
     found.to_model(Content::Kmeans { centers, weights }, "none")
 }
