@@ -54,6 +54,8 @@ pub(crate) struct Density {
 /// Weighted points.
 pub(crate) struct Cloud {
     pub dim: usize,
+    /// n cells.
+    pub cells: Vec<usize>,
     /// n rows of d.
     pub points: Vec<f64>,
     /// n weights, 1 in all.
@@ -78,8 +80,16 @@ impl Cloud {
 impl Density {
     /// Steps 1 to 4; none without an outline, or if the weights cannot be found.
     pub fn new(target: &Target) -> Option<Density> {
-        // Kernel values do not see rows far away, whose share of the moments nearer cells would be given.
-        let exact = target.exact.as_ref().filter(|_| target.metric.is_none());
+        let mut density = Density::weighed(target)?;
+        if let Some(exact) = exact_of(target) {
+            density.hold(exact);
+        }
+        Some(density)
+    }
+
+    /// Steps 1 to 3, which leave point masses where they are.
+    pub fn weighed(target: &Target) -> Option<Density> {
+        let exact = exact_of(target);
         let outline = target.outline.as_deref()?;
         let part = target.first(FREQUENCIES);
         let target = part.as_ref().unwrap_or(target);
@@ -117,9 +127,6 @@ impl Density {
             shares.push(share);
             let Some(weighed) = solve(&blocks, &shares) else { break };
             density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
-        }
-        if let Some(exact) = exact {
-            density.hold(exact);
         }
         Some(density)
     }
@@ -209,7 +216,7 @@ impl Density {
         let (d, t) = (self.dim(), self.blocks.triangle());
         let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 3);
         let floor = self.point_variances();
-        let mut cloud = Cloud { dim: d, points: vec![], weights: vec![], variances: vec![] };
+        let mut cloud = Cloud { dim: d, cells: vec![], points: vec![], weights: vec![], variances: vec![] };
         for (a, w) in self.weights().iter().enumerate().filter(|(_, w)| **w > 0.0) {
             let centre = &self.blocks.centres[a * d..(a + 1) * d];
             let spread = &self.blocks.variances[a * d..(a + 1) * d];
@@ -228,6 +235,7 @@ impl Density {
                 };
                 for sign in [1.0, -1.0] {
                     cloud.points.extend(centre.iter().zip(&step).map(|(c, s)| c + sign * s));
+                    cloud.cells.push(a);
                     cloud.weights.push(w / (2 * pairs) as f64);
                     let mass = |(v, f): (&f64, &f64)| if *v == 0.0 { *f } else { 0.0 };
                     cloud.variances.extend(spread.iter().zip(&floor).map(mass));
@@ -284,4 +292,10 @@ impl Density {
             covariances: &[],
         }
     }
+}
+
+/// The moments that the weights are held to. Kernel values do not see rows far away, whose share of the
+/// moments nearer cells would be given.
+fn exact_of(target: &Target) -> Option<&ExactMoments> {
+    target.exact.as_ref().filter(|_| target.metric.is_none())
 }

@@ -1,9 +1,12 @@
 //! From the means of functions and their errors to answers.
 
+use std::ops::Range;
+
 use super::expr::{Expr, Scope};
 use super::parse::QueryKind;
+use super::plan::Plan;
 use super::regress::Posterior;
-use super::{Answer, Bin, Estimate, Plan, Query, Value};
+use super::{Answer, Bin, Estimate, Query, Value};
 use crate::num::linear::dot;
 
 /// No answer is claimed to be nearer to the table's own than this part of the table's distance to its
@@ -11,8 +14,6 @@ use crate::num::linear::dot;
 const FLOOR: f64 = 0.1;
 /// Standard errors in half of a 95% interval.
 const HALF_WIDTH: f64 = 1.959_963_984_540_054;
-/// Thresholds that a quantile is looked for between.
-const LEVELS: usize = 41;
 
 /// Means of all functions, and their covariances.
 pub(super) struct Answers {
@@ -21,6 +22,8 @@ pub(super) struct Answers {
     parts: Vec<Parts>,
     rows: f64,
     rows_std: f64,
+    /// Whether shares rise in steps at the thresholds, which are known to so much; else they are smooth.
+    steps: Option<f64>,
 }
 
 /// Covariances of the means of one query's functions.
@@ -39,12 +42,17 @@ impl Answers {
             approximation.iter_mut().zip(&sampling).for_each(|(a, s)| *a += FLOOR * FLOOR * s);
             Parts { approximation, noise, sampling }
         });
-        Answers { means, parts: parts.collect(), rows, rows_std }
+        Answers { means, parts: parts.collect(), rows, rows_std, steps: None }
+    }
+
+    /// For shares that rise at the thresholds alone, which are known to `rounding`.
+    pub(super) fn stepped(self, rounding: f64) -> Answers {
+        Answers { steps: Some(rounding), ..self }
     }
 
     /// The answer to the query of an index.
-    pub(super) fn tell(&self, index: usize, query: &Query, plan: &Plan) -> Answer {
-        let own = Own { all: self, means: &self.means[plan.functions.clone()], parts: &self.parts[index] };
+    pub(super) fn tell(&self, index: usize, group: Range<usize>, query: &Query, plan: &Plan) -> Answer {
+        let own = Own { all: self, means: &self.means[group], parts: &self.parts[index] };
         let value = match &query.kind {
             QueryKind::Number { outer, range } => Value::Number(own.number(outer, *range)),
             QueryKind::Histogram { .. } => Value::Histogram { bins: own.bins(&plan.thresholds) },
@@ -106,23 +114,15 @@ impl Own<'_> {
         self.estimate(value, &gradient, by_rows, range)
     }
 
-    /// Shares between thresholds, and outside of them.
+    /// Shares between edges, and outside of them.
     fn bins(&self, edges: &[f64]) -> Vec<Bin> {
-        let n = edges.len();
         let bin = |at: usize| {
-            let mut gradient = vec![0.0; n];
-            let mut value = 1.0;
-            if let Some(upper) = gradient.get_mut(at) {
-                (*upper, value) = (1.0, self.means[at]);
-            }
-            if let Some(lower) = at.checked_sub(1) {
-                gradient[lower] = -1.0;
-                value -= self.means[lower];
-            }
-            let share = self.estimate(value, &gradient, 0.0, (0.0, 1.0));
+            let mut gradient = vec![0.0; self.means.len()];
+            gradient[at] = 1.0;
+            let share = self.estimate(self.means[at], &gradient, 0.0, (0.0, 1.0));
             Bin { from: at.checked_sub(1).map(|i| edges[i]), to: edges.get(at).copied(), share }
         };
-        (0..=n).map(bin).collect()
+        (0..self.means.len()).map(bin).collect()
     }
 
     /// Where the share of rows at most t crosses the level, and where the ends of its interval do.
@@ -130,9 +130,10 @@ impl Own<'_> {
         let n = self.means.len();
         let crossing = |sign: f64| {
             let curve: Vec<f64> = (0..n).map(|i| self.means[i] + sign * HALF_WIDTH * self.error(i)).collect();
-            cross(thresholds, &curve, level)
+            cross(thresholds, &curve, level, self.all.steps.is_none())
         };
-        let (low, value, high) = (crossing(1.0), crossing(0.0), crossing(-1.0));
+        let rounding = self.all.steps.unwrap_or(0.0);
+        let (low, value, high) = (crossing(1.0) - rounding, crossing(0.0), crossing(-1.0) + rounding);
         let standard_error = (high - low) / (2.0 * HALF_WIDTH);
         let off = |i: &usize| (self.means[*i] - level).abs();
         let nearest = (0..n).min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(0);
@@ -159,27 +160,13 @@ fn deviation(covariance: &[f64], gradient: &[f64]) -> f64 {
     rows.map(|(row, g)| g * dot(row, gradient)).sum::<f64>().max(0.0).sqrt()
 }
 
-/// Thresholds for a quantile: the law's own quantiles at levels spread around the one wanted, closer in its
-/// neighbourhood.
-pub(super) fn levels(level: f64, sorted: Vec<f64>) -> Vec<f64> {
-    let logit = (level / (1.0 - level)).ln();
-    let at = |i: usize| {
-        let s = i as f64 / (LEVELS - 1) as f64 * 2.0 - 1.0;
-        let share = 1.0 / (1.0 + (-(logit + 4.0 * s * s.abs())).exp());
-        sorted[((share * sorted.len() as f64) as usize).min(sorted.len() - 1)]
-    };
-    let mut thresholds: Vec<f64> = (0..LEVELS).map(at).collect();
-    thresholds.dedup();
-    thresholds
-}
-
 /// Where a curve, made to rise, first reaches a level; the ends if it does not.
-fn cross(thresholds: &[f64], curve: &[f64], level: f64) -> f64 {
+fn cross(thresholds: &[f64], curve: &[f64], level: f64, smooth: bool) -> f64 {
     let mut top = f64::NEG_INFINITY;
     for (i, value) in curve.iter().enumerate() {
         if *value >= level {
-            if i == 0 {
-                return thresholds[0];
+            if i == 0 || !smooth {
+                return thresholds[i];
             }
             let part = ((level - top) / (value - top)).clamp(0.0, 1.0);
             return thresholds[i - 1] + part * (thresholds[i] - thresholds[i - 1]);

@@ -75,6 +75,45 @@ impl Expr {
         }
     }
 
+    /// The comparisons of a column with a number in it.
+    pub(super) fn bars(&self, out: &mut Vec<(usize, f64)>) {
+        let constant = |e: &Expr| {
+            let mut columns = Vec::new();
+            e.columns(&mut columns);
+            let none = Scope { row: &[], means: &[], rows: 0.0 };
+            (columns.is_empty() && !matches!(e, Expr::Mean(_))).then(|| e.eval(&none))
+        };
+        match self {
+            Expr::Binary(operator, a, b) => {
+                if operator.is_comparison() {
+                    match (&**a, &**b) {
+                        (Expr::Column(c), other) | (other, Expr::Column(c)) => {
+                            out.extend(constant(other).map(|t| (*c, t)));
+                        }
+                        _ => {}
+                    }
+                }
+                a.bars(out);
+                b.bars(out);
+            }
+            Expr::Call(_, a) => a.bars(out),
+            _ => {}
+        }
+    }
+
+    /// Columns that the expression has, as often as it has them.
+    pub(super) fn columns(&self, out: &mut Vec<usize>) {
+        match self {
+            Expr::Column(c) => out.push(*c),
+            Expr::Call(_, a) => a.columns(out),
+            Expr::Binary(_, a, b) => {
+                a.columns(out);
+                b.columns(out);
+            }
+            Expr::Number(_) | Expr::Mean(_) | Expr::Rows => {}
+        }
+    }
+
     /// Whether the value is 0 or 1 by construction.
     pub(super) fn is_condition(&self) -> bool {
         match self {
@@ -115,6 +154,10 @@ impl Operator {
             Operator::And => truth(a != 0.0 && b != 0.0),
             Operator::Or => truth(a != 0.0 || b != 0.0),
         }
+    }
+
+    fn is_comparison(self) -> bool {
+        matches!(self, Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual)
     }
 
     pub(super) fn is_condition(self) -> bool {

@@ -42,6 +42,8 @@ pub(super) struct Sample {
     pub rows: Vec<f64>,
     /// In working coordinates.
     pub working: Vec<f64>,
+    /// Of each row, 1 in all.
+    pub weights: Vec<f64>,
 }
 
 /// A law to draw rows from.
@@ -137,8 +139,11 @@ impl<'a> Law<'a> {
     pub(super) fn draw(&self, n_rows: usize) -> Sample {
         let d = self.operator.dim();
         let mut stream = Stream::new(self.seed, Purpose::Decode, u64::MAX - 2 - self.which as u64);
-        let mut sample =
-            Sample { rows: Vec::with_capacity(n_rows * d), working: Vec::with_capacity(n_rows * d) };
+        let mut sample = Sample {
+            rows: Vec::with_capacity(n_rows * d),
+            working: Vec::with_capacity(n_rows * d),
+            weights: vec![1.0 / n_rows as f64; n_rows],
+        };
         for _ in 0..n_rows {
             let row = self.row(&mut stream);
             sample.working.extend(self.operator.spec().transform.apply(&row));
@@ -201,7 +206,7 @@ fn half(target: &Target, law: usize) -> Target {
 }
 
 /// The data box, grown.
-fn limits(operator: &SketchOperator) -> Option<(Vec<f64>, Vec<f64>)> {
+pub(super) fn limits(operator: &SketchOperator) -> Option<(Vec<f64>, Vec<f64>)> {
     let bounds = operator.spec().bounds.as_ref()?;
     let margin = |c: usize| MARGIN * (bounds.high[c] - bounds.low[c]);
     let low = (0..bounds.low.len()).map(|c| match bounds.low[c] {

@@ -48,12 +48,12 @@ mod entries;
 mod exact;
 mod expr;
 mod law;
+mod on_density;
 mod parse;
+mod plan;
 mod prior;
 mod regress;
 mod token;
-
-use std::ops::Range;
 
 use serde::Serialize;
 
@@ -68,8 +68,10 @@ use combine::Answers;
 use entries::Features;
 use exact::Exact;
 use expr::Linear;
-use law::{Law, Sample};
+use law::Law;
+use on_density::OnDensity;
 use parse::QueryKind;
+use plan::Plan;
 use prior::Waves;
 use regress::Regression;
 
@@ -193,8 +195,8 @@ pub struct Estimate {
 
 /// Rows of the law S.
 const ROWS: usize = 16_384;
-/// Most functions whose means are found at a time.
-const FUNCTIONS_MAX: usize = 4000;
+/// Thresholds that a quantile is looked for between.
+const LEVELS: usize = 41;
 
 /// Answers queries from a sketch's moments.
 ///
@@ -240,6 +242,10 @@ fn estimate(
     if queries.is_empty() {
         return Ok(Vec::new());
     }
+    let target = Target::new(operator, moments)?;
+    if let Some(density) = OnDensity::new(operator, &target, params.seed)? {
+        return density.answers(operator, queries, moments.rows, params.rows_std);
+    }
     let map = &operator.spec().map;
     if map.waves().is_none() {
         let problem = format!(
@@ -248,143 +254,29 @@ fn estimate(
         );
         return Err(Error::Task { field: "feature", problem }.advise(Remedy::of_waves()));
     }
-    let target = Target::new(operator, moments)?;
     let features = Features::new(operator);
     let first = Law::learn(operator, &target, params, None)?;
     let second = Law::learn(operator, &target, params, Some(&first))?;
     let samples = [first, second].map(|law| law.draw(ROWS));
     // Centres and thresholds must be the same under both laws.
-    let prepared = Prepared::new(operator, queries, &samples[0])?;
-    let groups: Vec<Range<usize>> = prepared.plans.iter().map(|plan| plan.functions.clone()).collect();
+    let plans = queries
+        .iter()
+        .map(|query| Plan::new(operator, query, &samples[0], LEVELS))
+        .collect::<Result<Vec<Plan>>>()?;
+    let groups = plan::groups(queries, &plans)?;
     let waves = Waves::new(operator, params.seed);
     let under = |which: usize| -> Result<_> {
         let (sample, threads) = (&samples[which], params.threads);
-        let values = prepared.values(queries, sample, operator.dim())?;
+        let values = queries.iter().zip(&plans).map(|(query, plan)| plan.values(query, sample));
+        let values = values.collect::<Result<Vec<_>>>()?.concat();
         let regression =
             Regression::new(&features, &waves, &sample.working, &values, groups.clone(), threads);
         Ok(regression.solve(&features.pick(&moments.mean), moments.rows, moments.noise_std, which))
     };
     let posterior = under(0)?.with(&under(1)?, &groups);
     let answers = Answers::new(posterior, moments.rows, params.rows_std);
-    let asked = queries.iter().zip(&prepared.plans).enumerate();
-    Ok(asked.map(|(index, (query, plan))| answers.tell(index, query, plan)).collect())
-}
-
-/// The functions whose means are needed for a query.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// The functions, by their places in the list of all.
-    functions: Range<usize>,
-    /// Thresholds of a histogram or quantile: the functions are "at most" each of them.
-    thresholds: Vec<f64>,
-    /// Centres of the factors of each linear part.
-    centres: Vec<Vec<f64>>,
-}
-
-/// The functions of all queries.
-struct Prepared {
-    plans: Vec<Plan>,
-}
-
-impl Prepared {
-    /// Chooses centres and thresholds on rows of the law.
-    fn new(operator: &SketchOperator, queries: &[Query], sample: &Sample) -> Result<Prepared> {
-        let d = operator.dim();
-        let mut plans: Vec<Plan> = Vec::new();
-        for query in queries {
-            let start = plans.last().map_or(0, |plan| plan.functions.end);
-            let centre = |linear: &Linear| -> Result<Vec<f64>> {
-                linear
-                    .factors
-                    .iter()
-                    .map(|f| if linear.centred { mean(query, f, sample, d) } else { Ok(0.0) })
-                    .collect()
-            };
-            let centres = query.linears.iter().map(centre).collect::<Result<Vec<_>>>()?;
-            let thresholds = match &query.kind {
-                QueryKind::Number { .. } => Vec::new(),
-                QueryKind::Histogram { range, bins } => {
-                    let (low, high) = match range {
-                        Some(range) => *range,
-                        None => box_range(operator, query, sample),
-                    };
-                    (0..=*bins).map(|i| low + (high - low) * i as f64 / *bins as f64).collect()
-                }
-                QueryKind::Quantile { level } => {
-                    combine::levels(*level, sorted(&column(query, &query.linears[0], &[0.0], sample, d)?))
-                }
-            };
-            let number = if thresholds.is_empty() { query.linears.len() } else { thresholds.len() };
-            plans.push(Plan { functions: start..start + number, thresholds, centres });
-        }
-        let total = plans.last().map_or(0, |plan| plan.functions.end);
-        if total > FUNCTIONS_MAX {
-            return queries[0].fail(format!(
-                "the queries need {total} means, more than {FUNCTIONS_MAX} at a time; ask in several runs or with fewer bins"
-            ));
-        }
-        Ok(Prepared { plans })
-    }
-
-    /// Values of all functions at the rows of a sample, one row a function.
-    fn values(&self, queries: &[Query], sample: &Sample, d: usize) -> Result<Vec<f64>> {
-        let mut values = Vec::new();
-        for (query, plan) in queries.iter().zip(&self.plans) {
-            for (linear, centres) in query.linears.iter().zip(&plan.centres) {
-                let own = column(query, linear, centres, sample, d)?;
-                if plan.thresholds.is_empty() {
-                    values.extend(own);
-                } else {
-                    for t in &plan.thresholds {
-                        values.extend(own.iter().map(|x| if x <= t { 1.0 } else { 0.0 }));
-                    }
-                }
-            }
-        }
-        Ok(values)
-    }
-}
-
-/// A linear part at each row of a sample.
-fn column(query: &Query, linear: &Linear, centres: &[f64], sample: &Sample, d: usize) -> Result<Vec<f64>> {
-    let values: Vec<f64> = sample.rows.chunks_exact(d).map(|row| linear.at(row, centres)).collect();
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(values),
-        Some(at) => {
-            let row: Vec<String> =
-                sample.rows[at * d..(at + 1) * d].iter().take(4).map(|x| format!("{x:.4}")).collect();
-            query.fail(format!(
-                "it has no finite value at rows such as ({}), which the sketch cannot rule out; ask for something that is defined everywhere in the data box, such as log(abs(x) + 1)",
-                row.join(", ")
-            ))
-        }
-    }
-}
-
-/// Mean of an expression over a sample.
-fn mean(query: &Query, expr: &expr::Expr, sample: &Sample, d: usize) -> Result<f64> {
-    let values = column(query, &Linear::of(expr.clone()), &[0.0], sample, d)?;
-    Ok(values.iter().sum::<f64>() / values.len() as f64)
-}
-
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-/// Range of a histogram that was given none: the data box for a column, else where the law's rows are.
-fn box_range(operator: &SketchOperator, query: &Query, sample: &Sample) -> (f64, f64) {
-    if let (expr::Expr::Column(c), Some(bounds)) = (&query.linears[0].factors[0], &operator.spec().bounds)
-        && bounds.low[*c] < bounds.high[*c]
-    {
-        return (bounds.low[*c], bounds.high[*c]);
-    }
-    let values = column(query, &query.linears[0], &[0.0], sample, operator.dim()).unwrap_or_default();
-    let values = sorted(&values);
-    let at = |share: f64| values.get((share * values.len() as f64) as usize).copied().unwrap_or(0.0);
-    let (low, high) = (at(0.001), at(0.999));
-    if low < high { (low, high) } else { (low - 0.5, low + 0.5) }
+    let asked = queries.iter().zip(&plans).zip(&groups).enumerate();
+    Ok(asked.map(|(at, ((query, plan), group))| answers.tell(at, group.clone(), query, plan)).collect())
 }
 
 #[cfg(test)]
