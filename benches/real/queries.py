@@ -78,11 +78,14 @@ def asked_of(bench, table, seed, asked):
 
 
 def bins_of(answer, column):
-    """Low, truth and high of every bin of a histogram."""
-    for part in answer["bins"]:
-        above = column >= part["from"] if part["from"] is not None else True
-        below = column < part["to"] if part["to"] is not None else True
-        yield part["low"], float(np.mean(above & below)), part["high"]
+    """Low, truth and high of every bin of a histogram: lower ends belong to their bins, and the upper end of the range to the last of it."""
+    bins = answer["bins"]
+    edges = [part["from"] for part in bins[1:]]
+    place = np.searchsorted(edges, column, side="right")
+    place[column == edges[-1]] = len(edges) - 1
+    truths = np.bincount(place, minlength=len(bins)) / len(column)
+    for part, truth in zip(bins, truths, strict=True):
+        yield part["low"], float(truth), part["high"]
 
 
 def judged(answers, asked, x):

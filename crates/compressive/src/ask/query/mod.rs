@@ -1,6 +1,9 @@
 //! Linear queries: means, variances, shares, quantiles and histograms of the rows behind a sketch, from the
 //! sketch alone.
 //!
+//! Where the recipe has an outline, its cells, weighted by the sketch, are a density, and an answer is a mean
+//! under it (file `on_density.rs`). Without one, a law of the rows is learned:
+//!
 //! A sketch holds the means of some functions $\Phi$ of a row. The mean of any function f that a combination
 //! $b^\top\Phi$ comes close to is known with them (\[HSC22\]; moment to moment):
 //!
