@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Scaling, Task};
-use compressive::{FeatureName, ImageShape};
+use compressive::{FeatureName, ImageShape, Missing};
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 #[cfg(feature = "collector")]
@@ -201,6 +201,10 @@ pub struct RecipeArgs {
     /// Remember no outline of the sample in the recipe: smaller files, less precise clusters and mixtures
     #[arg(long)]
     pub no_outline: bool,
+    /// What becomes of missing entries (empty, NA, NaN, null): fill (with the column's centre), skip (leave
+    /// their rows out), error [default: fill where the sample has some, else error]
+    #[arg(long, value_parser = named::<Missing>())]
+    pub missing: Option<Missing>,
     /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the
     /// sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]

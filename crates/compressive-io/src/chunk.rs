@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use compressive::RowsRef;
+use compressive::{Missing, RowsRef};
 
 use crate::error::Result;
 
@@ -67,6 +67,8 @@ pub struct RowChunk {
     has_keys: bool,
     /// For every row left out: how many kept rows of this chunk precede it. Ascending.
     gaps: Vec<usize>,
+    /// Whether a value may be NaN, for a missing entry.
+    pub(crate) has_missing: bool,
 }
 
 impl Default for RowChunk {
@@ -84,6 +86,7 @@ impl Default for RowChunk {
             has_weights: false,
             has_keys: false,
             gaps: Vec::new(),
+            has_missing: false,
         }
     }
 }
@@ -114,6 +117,7 @@ impl RowChunk {
         self.weights.clear();
         self.keys.clear();
         self.gaps.clear();
+        self.has_missing = false;
         self.has_weights = false;
         self.has_keys = false;
     }
@@ -195,11 +199,12 @@ impl RowChunk {
     }
 
     /// Takes the `n_rows` rows written in place, after removing those with a value that is not finite or a
-    /// missing key; with `skip` false the first of them is the error that `report(row, slot)` makes.
+    /// missing key; with `skip` false the first of them is the error that `report(row, slot)` makes. NaN is a
+    /// missing entry, with which `missing` deals.
     pub(crate) fn settle(
         &mut self,
         n_rows: usize,
-        skip: bool,
+        (skip, missing): (bool, Missing),
         report: impl Fn(usize, Slot) -> crate::Error,
     ) -> Result<()> {
         let values_finite =
@@ -210,7 +215,8 @@ impl RowChunk {
         }
         let mut kept = 0;
         for row in 0..n_rows {
-            match self.first_bad(row) {
+            match self.first_bad(row, missing) {
+                Some(_) if missing == Missing::Skip && self.has_gap(row) => self.gaps.push(kept),
                 Some(slot) if !skip => return Err(report(row, slot)),
                 Some(_) => self.gaps.push(kept),
                 None => {
@@ -220,15 +226,30 @@ impl RowChunk {
             }
         }
         self.truncate(kept);
+        self.has_missing = missing == Missing::Fill;
         Ok(())
     }
 
-    fn first_bad(&self, row: usize) -> Option<Slot> {
+    /// Whether a feature of a row is NaN, and none is infinite.
+    fn has_gap(&self, row: usize) -> bool {
+        let span = row * self.dim..(row + 1) * self.dim;
+        let any = |nan: bool, infinite: bool| nan && !infinite;
+        if self.single {
+            let row = &self.singles[span];
+            any(row.iter().any(|v| v.is_nan()), row.iter().any(|v| v.is_infinite()))
+        } else {
+            let row = &self.doubles[span];
+            any(row.iter().any(|v| v.is_nan()), row.iter().any(|v| v.is_infinite()))
+        }
+    }
+
+    fn first_bad(&self, row: usize, missing: Missing) -> Option<Slot> {
+        let fill = missing == Missing::Fill;
         let span = row * self.dim..(row + 1) * self.dim;
         let feature = if self.single {
-            self.singles[span].iter().position(|v| !v.is_finite())
+            self.singles[span].iter().position(|v| !v.is_finite() && !(fill && v.is_nan()))
         } else {
-            self.doubles[span].iter().position(|v| !v.is_finite())
+            self.doubles[span].iter().position(|v| !v.is_finite() && !(fill && v.is_nan()))
         };
         if let Some(column) = feature {
             return Some(Slot::Feature(column));
@@ -362,7 +383,7 @@ mod tests {
     #[test]
     fn rows_left_out_do_not_shift_the_numbers_of_the_others() {
         let mut chunk = chunk_of(&[f64::NAN, 1.0, f64::INFINITY, f64::NAN, 2.0, 3.0, f64::NAN]);
-        chunk.settle(7, true, no_error).unwrap();
+        chunk.settle(7, (true, Missing::Error), no_error).unwrap();
         assert_eq!(chunk.doubles, [1.0, 2.0, 3.0]);
         assert_eq!(chunk.n_skipped(), 4);
         assert_eq!([0, 1, 2].map(|i| chunk.row_number(i)), [12, 15, 16]);
@@ -372,12 +393,26 @@ mod tests {
     fn the_first_bad_row_is_the_one_reported() {
         let mut chunk = chunk_of(&[0.0, f64::NAN, f64::NAN]);
         let seen = std::cell::Cell::new(None);
-        let result = chunk.settle(3, false, |row, slot| {
+        let result = chunk.settle(3, (false, Missing::Error), |row, slot| {
             seen.set(Some((row, slot)));
             crate::Error::NoInput
         });
         assert!(result.is_err());
         assert_eq!(seen.get(), Some((1, Slot::Feature(0))));
+    }
+
+    #[test]
+    fn missing_entries_are_kept_for_the_recipe_or_their_rows_left_out_and_infinity_is_bad() {
+        let rows = [f64::NAN, 1.0, f64::NAN];
+        let mut chunk = chunk_of(&rows);
+        chunk.settle(3, (false, Missing::Fill), no_error).unwrap();
+        assert!(chunk.doubles[0].is_nan() && chunk.n_rows() == 3 && chunk.has_missing);
+        let mut chunk = chunk_of(&rows);
+        chunk.settle(3, (false, Missing::Skip), no_error).unwrap();
+        assert_eq!((chunk.doubles.as_slice(), chunk.n_skipped(), chunk.row_number(0)), (&[1.0][..], 2, 12));
+        for missing in [Missing::Fill, Missing::Skip] {
+            assert!(chunk_of(&[f64::INFINITY]).settle(1, (false, missing), no_error).is_err());
+        }
     }
 
     #[test]
@@ -389,7 +424,7 @@ mod tests {
         chunk.keys.push("b");
         chunk.keys.push_missing();
         chunk.keys.push("d");
-        chunk.settle(4, true, no_error).unwrap();
+        chunk.settle(4, (true, Missing::Error), no_error).unwrap();
         assert_eq!(chunk.doubles, [1.0, 4.0]);
         assert_eq!(chunk.row_weights(), Some(&[1.0, 4.0][..]));
         let keys = chunk.group_keys().unwrap();

@@ -102,7 +102,7 @@ impl RowReader for BatchReader {
         self.next_row += n_rows as u64;
         out.reset(&self.plan.path, first_row, self.plan.dim());
         columns.fill(at, n_rows, out);
-        out.settle(n_rows, self.plan.skip_bad_rows, |row, slot| {
+        out.settle(n_rows, (self.plan.skip_bad_rows, self.plan.missing), |row, slot| {
             self.plan.bad(slot, first_row + row as u64, None, columns.describe(slot, at + row))
         })?;
         Ok(true)

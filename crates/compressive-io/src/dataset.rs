@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
+use compressive::Missing;
 
 use crate::batches;
 use crate::chunk::{DataSource, RowReader};
@@ -22,6 +23,7 @@ pub struct Dataset {
     pub(crate) files: Vec<OpenedFile>,
     names: Arc<Names>,
     left_out: Vec<LeftOut>,
+    options: ReadOptions,
 }
 
 /// An input with the columns found in it.
@@ -95,7 +97,7 @@ impl Dataset {
                 Ok(OpenedFile { opened, plan })
             })
             .collect::<Result<Vec<OpenedFile>>>()?;
-        Ok(Dataset { files, names, left_out })
+        Ok(Dataset { files, names, left_out, options: options.clone() })
     }
 
     /// The feature columns: in the order asked for, else in file order.
@@ -106,6 +108,32 @@ impl Dataset {
     /// The columns that are not features, and why.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+
+    /// Leaves these columns out from now on, where that is wanted and no columns were named; whether it did.
+    pub(crate) fn leave_out(&mut self, columns: &[LeftOut]) -> Result<bool> {
+        if self.options.columns.is_some() || !self.options.leave_out_unfit {
+            return Ok(false);
+        }
+        let mut names = (*self.names).clone();
+        names.features.retain(|name| !columns.iter().any(|left| left.name == *name));
+        self.left_out.extend_from_slice(columns);
+        self.names = Arc::new(names);
+        self.plan_again().map(|()| true)
+    }
+
+    /// Treats missing entries so from now on.
+    pub(crate) fn treat_missing(&mut self, missing: Missing) -> Result<()> {
+        self.options.missing = missing;
+        self.plan_again()
+    }
+
+    fn plan_again(&mut self) -> Result<()> {
+        for file in &mut self.files {
+            let opened = &file.opened;
+            file.plan = Arc::new(Plan::resolve(&opened.path, &opened.columns, &self.names, &self.options)?);
+        }
+        Ok(())
     }
 
     /// Names of the inputs, in reading order.

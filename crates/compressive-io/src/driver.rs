@@ -49,6 +49,8 @@ pub struct Outcome {
     pub rows_read: u64,
     /// Bad rows left out.
     pub rows_skipped: u64,
+    /// Columns with missing entries in whose place a centre was summed, and how many.
+    pub filled: Vec<(String, u64)>,
 }
 
 /// Sketches all rows of a data set, opened with the columns of the operator's spec in their order.
@@ -95,12 +97,15 @@ pub fn sketch_source(
             .collect()
     });
     shared.feed.outcome()?;
-    finish(workers)
+    finish(workers, &shared.columns)
 }
 
 /// Merges what the workers have.
-fn finish(workers: Vec<Worker<'_>>) -> Result<Outcome> {
-    let mut outcome = Outcome { sketches: BTreeMap::new(), rows_read: 0, rows_skipped: 0 };
+fn finish(workers: Vec<Worker<'_>>, columns: &[String]) -> Result<Outcome> {
+    let total = |c: usize| workers.iter().map(|worker| worker.filled[c]).sum::<u64>();
+    let filled = columns.iter().enumerate().map(|(c, name)| (name.clone(), total(c)));
+    let filled = filled.filter(|(_, n)| *n > 0).collect();
+    let mut outcome = Outcome { sketches: BTreeMap::new(), rows_read: 0, rows_skipped: 0, filled };
     for worker in workers {
         outcome.rows_read += worker.rows_read;
         outcome.rows_skipped += worker.rows_skipped;

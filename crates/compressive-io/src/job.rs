@@ -5,7 +5,7 @@
 
 use compressive::design::{Designed, Look, Reason, Request, design, look_spec};
 use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
-use compressive::{Sketch, SketchOperator, SketchSpec};
+use compressive::{Missing, Sketch, SketchOperator, SketchSpec};
 
 use crate::dataset::Dataset;
 use crate::driver::{DriveOptions, Outcome, sketch_dataset};
@@ -13,6 +13,8 @@ use crate::entropy::OsEntropy;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::pilot::Pilot;
+use crate::plan::LeftOut;
+use crate::unfit;
 
 /// Rows that a recipe is chosen on and a sketch is made of: a [`Dataset`], or what another language holds in
 /// memory.
@@ -34,6 +36,24 @@ pub trait Readable {
 
     /// Whether a second pass would find no rows.
     fn is_read_once(&self) -> bool;
+
+    /// Leaves out columns that the pilot shows to be of no use; `false` where all columns were asked for.
+    ///
+    /// # Errors
+    /// Inputs whose columns contradict each other.
+    fn leave_out(&mut self, columns: &[LeftOut]) -> Result<bool> {
+        let _ = columns;
+        Ok(false)
+    }
+
+    /// Deals with missing entries as the recipe does.
+    ///
+    /// # Errors
+    /// As [`Readable::leave_out`].
+    fn treat_missing(&mut self, missing: Missing) -> Result<()> {
+        let _ = missing;
+        Ok(())
+    }
 }
 
 impl Readable for Dataset {
@@ -51,6 +71,14 @@ impl Readable for Dataset {
 
     fn is_read_once(&self) -> bool {
         self.n_bytes().is_none()
+    }
+
+    fn leave_out(&mut self, columns: &[LeftOut]) -> Result<bool> {
+        Dataset::leave_out(self, columns)
+    }
+
+    fn treat_missing(&mut self, missing: Missing) -> Result<()> {
+        Dataset::treat_missing(self, missing)
     }
 }
 
@@ -96,6 +124,10 @@ impl Job {
             }
             read.columns = Some(spec.columns.clone());
         }
+        // Until a sample is looked at, missing entries are handed on.
+        let unseen = if self.private.is_some() { Missing::Error } else { Missing::Fill };
+        let chosen = self.request.missing.unwrap_or(unseen);
+        read.missing = self.spec.as_ref().map_or(chosen, |spec| spec.missing);
         Dataset::open(&self.inputs, &read)
     }
 
@@ -125,9 +157,16 @@ impl Job {
             return Ok(Recipe { spec: spec.clone(), reasons: Vec::new(), pilot: None });
         }
         let Some(epsilon) = self.private else {
-            let pilot = self.pilot(table)?;
+            let mut pilot = self.pilot(table)?;
+            let mut request = self.request.clone();
+            let unfit = unfit::unfit(&pilot);
+            if !unfit.is_empty() && table.leave_out(&unfit)? {
+                unfit::keep(&mut pilot, &mut request, table.columns());
+            }
             let look = Look::Sample { rows: &pilot.rows, columns: &pilot.columns };
-            let Designed { spec, reasons, .. } = design(look, &self.request)?;
+            let Designed { spec, reasons, .. } = design(look, &request)?;
+            table.treat_missing(spec.missing)?;
+            pilot.fill(&spec);
             return Ok(Recipe { spec, reasons, pilot: Some(pilot) });
         };
         let Designed { spec, reasons, .. } = if epsilon == 0.0 {

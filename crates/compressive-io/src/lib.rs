@@ -42,6 +42,7 @@ mod parquet;
 mod pilot;
 mod plan;
 mod table;
+mod unfit;
 mod worker;
 mod write;
 

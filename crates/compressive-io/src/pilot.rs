@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use compressive::RowsRef;
+use compressive::{RowsRef, SketchSpec};
 
 use crate::chunk::RowChunk;
 use crate::dataset::{Dataset, OpenedFile};
@@ -41,6 +41,17 @@ pub struct Pilot {
     pub columns: Vec<String>,
     /// The group of each row, if the data are read by groups.
     pub groups: Option<Vec<String>>,
+}
+
+impl Pilot {
+    /// Puts the recipe's centres in the place of missing entries.
+    pub fn fill(&mut self, spec: &SketchSpec) {
+        for (value, centre) in self.rows.iter_mut().zip(spec.transform.centre.iter().cycle()) {
+            if value.is_nan() {
+                *value = *centre;
+            }
+        }
+    }
 }
 
 /// The groups met, by number: a sampled row holds its group's number after its values.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use compressive::Parameter;
+use compressive::{Missing, Parameter};
 
 use crate::chunk::Slot;
 use crate::error::{Error, Result};
@@ -279,6 +279,7 @@ pub(crate) struct Plan {
     pub by: Option<usize>,
     pub names: Arc<Names>,
     pub skip_bad_rows: bool,
+    pub missing: Missing,
     pub chunk_rows: usize,
 }
 
@@ -309,6 +310,7 @@ impl Plan {
             by: names.by.as_ref().map(|name| find(path, columns, name, Some(Parameter::By))).transpose()?,
             names: Arc::clone(names),
             skip_bad_rows: options.skip_bad_rows,
+            missing: options.missing,
             chunk_rows,
         })
     }
@@ -323,6 +325,7 @@ impl Plan {
             by: self.by,
             names: Arc::clone(&self.names),
             skip_bad_rows: true,
+            missing: self.missing,
             chunk_rows: self.chunk_rows,
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Worker<'a> {
     sorted: Sorted,
     pub rows_read: u64,
     pub rows_skipped: u64,
+    /// Missing entries of each column that were filled.
+    pub filled: Vec<u64>,
 }
 
 /// The rows of a chunk sorted by group.
@@ -43,6 +45,7 @@ impl<'a> Worker<'a> {
             sorted: Sorted::default(),
             rows_read: 0,
             rows_skipped: 0,
+            filled: vec![0; shared.columns.len()],
         }
     }
 
@@ -57,9 +60,21 @@ impl<'a> Worker<'a> {
                 Some(keys) => self.sum_groups(chunk, keys)?,
             }
         }
+        if chunk.has_missing {
+            self.count_missing(chunk.rows());
+        }
         self.rows_read += chunk.n_rows() as u64;
         self.rows_skipped += chunk.n_skipped() as u64;
         Ok(())
+    }
+
+    fn count_missing(&mut self, rows: RowsRef<'_>) {
+        let (n, filled) = (self.filled.len(), &mut self.filled);
+        let mut count = |i: usize, missing: bool| filled[i % n] += u64::from(missing);
+        match rows {
+            RowsRef::F32(values) => values.iter().enumerate().for_each(|(i, v)| count(i, v.is_nan())),
+            RowsRef::F64(values) => values.iter().enumerate().for_each(|(i, v)| count(i, v.is_nan())),
+        }
     }
 
     /// Index of the sketch of a group, made when it is first met.

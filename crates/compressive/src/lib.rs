@@ -62,7 +62,7 @@ pub use sketch::map::waves::{Surrogate, Wave, Waves};
 pub use sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::outline::Outline;
-pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, SketchSpec, Source, Transform};
+pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
 pub use sketch::{ExactMoments, MomentSet, Moments, SecondSums, Sketch};
 
 #[doc = include_str!("../README.md")]

@@ -89,7 +89,7 @@ pub struct Way {
 pub fn job(data: &DataArgs, recipe: &RecipeArgs, request: Request, options: ReadOptions) -> Job {
     Job {
         inputs: data.data.clone(),
-        read: read_options(data, data.columns.clone(), options),
+        read: ReadOptions { leave_out_unfit: true, ..read_options(data, data.columns.clone(), options) },
         request,
         pilot_rows: recipe.pilot,
         private: recipe.private,
@@ -117,6 +117,7 @@ pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64)
     request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);
     request = request.scaling(recipe.scaling.unwrap_or_default());
     request = request.moments((recipe.moments || recipe.no_moments).then_some(recipe.moments));
+    request = request.missing(recipe.missing);
     request = request.outline(recipe.no_outline.then_some(false));
     Ok(if named { request.feature(feature?) } else { request })
 }
@@ -133,7 +134,15 @@ pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way
                 job.recipe(dataset, way.again, &DriveOptions { max_groups: way.max_groups, ..*options })
             })
         }
-        None => Ok(job.recipe(dataset, way.again, &DriveOptions::default())?),
+        None => {
+            let known = dataset.left_out().len();
+            let recipe = job.recipe(dataset, way.again, &DriveOptions::default())?;
+            for left in &dataset.left_out()[known..] {
+                let forced = "; --columns uses it all the same";
+                note(way.quiet, &format!("left out column `{}`: {}{forced}", left.name, left.reason));
+            }
+            Ok(recipe)
+        }
     }
 }
 

@@ -198,8 +198,27 @@ impl Done {
 
     /// Says how many rows were left out, if any were.
     pub fn tell_skipped(&self, quiet: bool) {
+        if !self.outcome.filled.is_empty() {
+            let total: u64 = self.outcome.filled.iter().map(|(_, n)| n).sum();
+            let entries = if total == 1 { "entry" } else { "entries" };
+            let columns: Vec<String> = self
+                .outcome
+                .filled
+                .iter()
+                .map(|(name, n)| format!("`{name}` {}", output::thousands(*n)))
+                .collect();
+            let text = format!(
+                "filled {} missing {entries} with the column's centre: {}; --missing skip leaves such rows out",
+                output::thousands(total),
+                columns.join(", ")
+            );
+            note(quiet, &text);
+        }
         if self.outcome.rows_skipped > 0 {
-            note(quiet, &format!("left out {} with bad values", count(self.outcome.rows_skipped, "row")));
+            note(
+                quiet,
+                &format!("left out {} with missing or bad values", count(self.outcome.rows_skipped, "row")),
+            );
         }
     }
 }

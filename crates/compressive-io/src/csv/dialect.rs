@@ -17,7 +17,13 @@ const MAX_COLUMNS: usize = 1 << 20;
 /// Delimiters tried; the first wins a tie.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Spellings of a missing value, which cannot be column names.
-const MISSING: [&str; 8] = ["", "na", "n/a", "null", "none", "-", "?", "."];
+const MISSING: [&str; 9] = ["", "na", "n/a", "nan", "null", "none", "-", "?", "."];
+
+/// Whether a field stands for a missing value, in capitals or not.
+pub(super) fn is_missing(field: &[u8]) -> bool {
+    let field = field.trim_ascii();
+    MISSING.iter().any(|spelling| field.eq_ignore_ascii_case(spelling.as_bytes()))
+}
 
 /// How to read a text file, and where its rows start.
 #[derive(Debug, Clone)]
@@ -149,7 +155,7 @@ fn looks_like_header(first: &[String], rest: &[Sampled]) -> bool {
                 return false;
             }
         } else {
-            named |= !MISSING.contains(&field.to_lowercase().as_str());
+            named |= !is_missing(field.as_bytes());
         }
     }
     // Without any numeric column the first record is taken as names when it has no number either.
@@ -178,7 +184,7 @@ fn column_kind(rows: &[Sampled], i: usize) -> ColumnKind {
     for field in rows.iter().filter_map(|row| row.fields.get(i)) {
         if is_number(field) {
             numbers += 1;
-        } else if !MISSING.contains(&field.trim().to_lowercase().as_str()) {
+        } else if !is_missing(field.as_bytes()) {
             texts += 1;
             example.get_or_insert(field);
         }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use super::dialect::is_missing;
 use super::number;
 use super::record::{empty_line, next_field};
+use compressive::Missing;
+
 use crate::chunk::{RowChunk, RowReader, Slot, usable_weight};
 use crate::error::{Error, Result};
 use crate::fileio::PooledBuffer;
@@ -51,6 +54,8 @@ pub(super) struct BlockReader {
 enum Record {
     Good,
     Bad(Slot, String),
+    /// An entry is missing, and such rows are left out.
+    Gap,
     Ragged(usize),
 }
 
@@ -67,6 +72,7 @@ impl RowReader for BlockReader {
             let start = self.at;
             match self.read_record(out) {
                 Record::Good => out.commit_row(),
+                Record::Gap => self.forget_row(out),
                 _ if self.plan.skip_bad_rows => self.forget_row(out),
                 bad => return Err(self.error(start, bad)),
             }
@@ -86,7 +92,8 @@ impl BlockReader {
         out.doubles.resize(row_start + self.plan.dim(), 0.0);
         let mut at = self.at;
         let mut column = 0;
-        let mut bad = None;
+        let (mut bad, mut gap) = (None, false);
+        let missing = self.plan.missing;
         loop {
             let slot = roles.slots.get(column).copied().flatten();
             let plain =
@@ -98,7 +105,14 @@ impl BlockReader {
             } else {
                 let field = next_field(block, at, roles.delimiter, scratch);
                 at = field.next;
-                if let Some(slot) = slot
+                if let Some(Slot::Feature(i)) = slot
+                    && missing != Missing::Error
+                    && is_missing(field.text)
+                {
+                    out.doubles[row_start + i] = f64::NAN;
+                    out.has_missing = true;
+                    gap = true;
+                } else if let Some(slot) = slot
                     && !take_field(slot, field.text, row_start, out)
                 {
                     bad.get_or_insert_with(|| (slot, describe(field.text)));
@@ -114,6 +128,7 @@ impl BlockReader {
         match bad {
             _ if column != self.plan.width => Record::Ragged(column),
             Some((slot, text)) => Record::Bad(slot, text),
+            None if gap && missing == Missing::Skip => Record::Gap,
             None => Record::Good,
         }
     }
@@ -141,7 +156,7 @@ impl BlockReader {
                 delimiter: char::from(self.roles.delimiter),
             }
             .advised(),
-            Record::Good => unreachable!("a good record has no error"),
+            Record::Good | Record::Gap => unreachable!("such a record has no error"),
         }
     }
 }

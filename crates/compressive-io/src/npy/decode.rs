@@ -90,7 +90,7 @@ impl RowReader for RangeReader {
         }
         let at = self.at;
         self.at += n_rows;
-        out.settle(n_rows, self.plan.skip_bad_rows, |row, slot| {
+        out.settle(n_rows, (self.plan.skip_bad_rows, self.plan.missing), |row, slot| {
             let start = match slot {
                 Slot::Feature(i) => self.layout.features[i],
                 Slot::Weight => self.layout.weights.unwrap_or(0),

@@ -26,6 +26,8 @@ mod request;
 pub mod scale;
 mod scales;
 
+use std::borrow::Cow;
+
 use crate::design::request::Settled;
 use crate::design::scale::{Estimate, ScaleRule, estimate, spread_rows};
 use crate::error::remedy::{Parameter, Remedy};
@@ -38,7 +40,7 @@ use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
 use crate::sketch::map::landmarks::Landmarks;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
-use crate::sketch::spec::{Bounds, SketchSpec, Transform};
+use crate::sketch::spec::{Bounds, Missing, SketchSpec, Transform};
 
 pub use defaults::{Defaults, FULL_MOMENTS, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
 pub use private::look_spec;
@@ -51,7 +53,7 @@ pub use request::{LawChoice, Request, Scaling, Task};
 pub enum Look<'a> {
     /// A pilot sample, in the user's units.
     Sample {
-        /// Row-major, finite.
+        /// Row-major, finite, or NaN for a missing entry.
         rows: &'a [f64],
         /// Names of the columns.
         columns: &'a [String],
@@ -113,9 +115,15 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         reasons.push(Reason::Size { task: params.task, k: params.k, parameters });
     }
     if let Feature::Conv(shape) = params.feature {
+        if let Some(at) = rows.iter().position(|x| x.is_nan()) {
+            return Err(Error::NotFinite { row: at / dim, column: at % dim, value: rows[at] });
+        }
         return Ok(Designed { spec: images::design(rows, columns, shape, params)?, reasons });
     }
     let (transform, range) = transform(rows, columns, params, &mut reasons)?;
+    let gaps = rows.iter().any(|x| x.is_nan());
+    let rows = &filled(rows, &transform.centre)[..];
+    let params = &Settled { missing: params.missing.or(gaps.then_some(Missing::Fill)), ..params.clone() };
     let working = to_working(rows, &transform);
     let quadratic = params.defaults.map == FeatureName::Quadratic;
     let bounds = params.bounds.clone().unwrap_or_else(|| if quadratic { widened(&range) } else { range });
@@ -259,6 +267,7 @@ fn finish(
         bounds: Some(bounds),
         seed: params.seed,
         moments: params.moments,
+        missing: params.missing.unwrap_or_default(),
         ..SketchSpec::new(columns.iter().cloned(), map, scale, size)
     };
     spec.validate()?;
@@ -295,7 +304,14 @@ fn transform(
     let (mut transform, mut deviations) = (Transform::identity(dim), vec![0.0; dim]);
     let mut range = Bounds { low: vec![0.0; dim], high: vec![0.0; dim] };
     for (c, name) in columns.iter().enumerate() {
-        let mut column: Vec<f64> = rows.iter().skip(c).step_by(dim).copied().collect();
+        let present = rows.iter().skip(c).step_by(dim).copied().filter(|x| !x.is_nan());
+        let mut column: Vec<f64> = present.collect();
+        if column.len() < 2 {
+            let exclude = Remedy::say("leave it out", Remedy::set(Parameter::Exclude, name));
+            let problem =
+                format!("column `{name}` has {} entries in {} rows", column.len(), rows.len() / dim);
+            return Err(Error::Spec { field: "columns", problem }.advise(exclude));
+        }
         column.sort_by(f64::total_cmp);
         let (low, high) = (column[0], column[column.len() - 1]);
         if low == high {
@@ -314,7 +330,8 @@ fn transform(
     let enough = params.scaling == Scaling::Auto && rows.len() / dim >= WHITENING_ROWS * dim;
     if params.whiten || (params.defaults.whiten && enough) {
         reasons.push(Reason::Whitened { asked: params.whiten });
-        transform.whiten = Some(whitening(&to_working(rows, &transform), dim)?);
+        let rows = filled(rows, &transform.centre);
+        transform.whiten = Some(whitening(&to_working(&rows, &transform), dim)?);
     }
     Ok((transform, range))
 }
@@ -355,6 +372,14 @@ fn common_scale(params: &Settled, spread: &mut [f64], deviations: &[f64], reason
     if !asked && !params.whiten && scaling == Scaling::Auto {
         reasons.push(Reason::OwnSpreads { ratio, most: ONE_UNIT });
     }
+}
+
+/// The rows with the centres in place of missing entries.
+fn filled<'a>(rows: &'a [f64], centre: &[f64]) -> Cow<'a, [f64]> {
+    if rows.iter().all(|x| !x.is_nan()) {
+        return Cow::Borrowed(rows);
+    }
+    rows.iter().zip(centre.iter().cycle()).map(|(x, c)| if x.is_nan() { *c } else { *x }).collect()
 }
 
 fn quantile(sorted: &[f64], p: f64) -> f64 {

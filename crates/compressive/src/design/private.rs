@@ -63,6 +63,7 @@ pub fn look_spec(columns: &[String], request: &Request) -> Result<SketchSpec> {
         transform,
         bounds: Some(bounds),
         source: Some(Source::Bounds),
+        missing: params.missing.unwrap_or_default(),
         ..SketchSpec::new(columns.iter().cloned(), law, 1.0, size)
     };
     spec.validate()?;

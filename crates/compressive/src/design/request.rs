@@ -9,7 +9,7 @@ use crate::setters::setters;
 use crate::sketch::MomentSet;
 use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
-use crate::sketch::spec::Bounds;
+use crate::sketch::spec::{Bounds, Missing};
 
 /// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns
 /// minutes.
@@ -196,6 +196,8 @@ pub struct Request {
     /// Exact moments beside the features; by default where a sample is looked at and the features allow it
     /// ([`Defaults::keeps_moments`]).
     pub moments: Option<bool>,
+    /// What becomes of missing entries; by default they are filled where the sample has some, else refused.
+    pub missing: Option<Missing>,
     /// Seed of the frequencies.
     pub seed: u64,
 }
@@ -216,6 +218,7 @@ impl Default for Request {
             bounds: None,
             outline: None,
             moments: None,
+            missing: None,
             seed: 0,
         }
     }
@@ -248,6 +251,8 @@ setters! { Request {
     outline: impl Into<Option<bool>>,
     /// With or without exact moments.
     moments: impl Into<Option<bool>>,
+    /// With this treatment of missing entries.
+    missing: impl Into<Option<Missing>>,
     /// With this seed.
     seed: u64,
 } }
@@ -318,6 +323,7 @@ impl Request {
             bounds: self.bounds.clone(),
             outline: seen && defaults.outline && self.outline.unwrap_or(true),
             moments,
+            missing: self.missing,
             seed: self.seed,
             defaults,
         })
@@ -364,6 +370,7 @@ pub(super) struct Settled {
     pub bounds: Option<Bounds>,
     pub outline: bool,
     pub moments: Option<MomentSet>,
+    pub missing: Option<Missing>,
     pub seed: u64,
     /// The row that the gaps were filled from.
     pub defaults: Defaults,

@@ -10,7 +10,7 @@ impl PrivateSketch {
     /// The bytes of a `.sketch` file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let privacy = serde_json::to_string(self.releases()).expect("a release has string keys only");
-        let extra = Extra { privacy: Some(privacy), fractional: false };
+        let extra = Extra { privacy: Some(privacy), fractional: false, filled: 0 };
         file(self.spec(), &extra, [self.rows(), 0], self.sums(), &[])
     }
 
@@ -35,7 +35,7 @@ impl AnySketch {
             return Sketch::from_file(parts).map(AnySketch::Plain);
         };
         let releases = read_releases(privacy)?;
-        if parts.weight != 0 || parts.extra.fractional {
+        if parts.weight != 0 || parts.extra.fractional || parts.extra.filled > 0 {
             return corrupt("a private sketch has no weights");
         }
         if parts.spec.moments.is_some() {

@@ -30,7 +30,7 @@ use crate::sketch::map::landmarks::KernelMap;
 use crate::sketch::map::waves::{SECOND_BLOCK_SHIFT, Wave, Waves};
 use crate::sketch::map::{Map, moments};
 use crate::sketch::second;
-use crate::sketch::spec::SketchSpec;
+use crate::sketch::spec::{Missing, SketchSpec};
 
 /// Rows in the user's units, row-major, d values a row.
 #[derive(Clone, Copy, Debug)]
@@ -188,8 +188,9 @@ impl SketchOperator {
     /// Adds rows (each `weights[i]` times, if given) to a sketch made by this operator.
     ///
     /// A row of integer weight w is exactly w copies of the row; other weights round each product to the
-    /// grid. Fails, before anything is summed, on a value that is not finite, a weight that is negative or
-    /// above 2^28, or a full sketch.
+    /// grid. NaN is a missing entry, of which the recipe says what becomes ([`Missing`]). Fails, before
+    /// anything is summed, on a value that is not finite, a weight that is negative or above 2^28, or a full
+    /// sketch.
     pub fn accumulate(
         &self,
         rows: RowsRef<'_>,
@@ -203,7 +204,11 @@ impl SketchOperator {
             return Err(Error::Shape { what: "row weights", found, expected: n_rows });
         }
         sketch.check_spec(&self.spec, &self.fingerprint)?;
-        self.check_finite(rows)?;
+        let gaps = self.check_finite(rows)?;
+        if gaps && self.spec.missing == Missing::Skip {
+            let (rows, weights) = without_gaps(rows, weights, self.dim());
+            return self.accumulate(RowsRef::F64(&rows), weights.as_deref(), sketch, scratch);
+        }
         match weights {
             None => sketch.add_rows(n_rows as u64, (n_rows as i64) << Sketch::GRID_BITS)?,
             Some(weights) => {
@@ -211,6 +216,9 @@ impl SketchOperator {
                 sketch.add_rows(count, total)?;
                 sketch.mark_fractional(weights.iter().any(|w| w.fract() != 0.0));
             }
+        }
+        if gaps {
+            sketch.count_filled((0..rows.len()).filter(|&i| rows.get(i).is_nan()).count() as u64);
         }
         let block = (BLOCK_VALUES / self.dim()).max(256);
         for start in (0..n_rows).step_by(block) {
@@ -250,6 +258,9 @@ impl SketchOperator {
             for ((y, c), s) in row.iter_mut().zip(&self.spec.transform.centre).zip(&self.inverse_spread) {
                 *y = (*y - c) * s;
             }
+        }
+        if self.spec.missing == Missing::Fill {
+            scratch.centred.iter_mut().filter(|y| y.is_nan()).for_each(|y| *y = 0.0);
         }
         if let Some(matrix) = &self.spec.transform.whiten {
             scratch.whitened.clear();
@@ -419,6 +430,14 @@ impl SketchOperator {
             None => gradient.copy_from_slice(&slopes),
         }
     }
+}
+
+/// The rows, and their weights, that have no missing entry.
+fn without_gaps(rows: RowsRef<'_>, weights: Option<&[f64]>, dim: usize) -> (Vec<f64>, Option<Vec<f64>>) {
+    let whole = |row: &usize| (0..dim).all(|c| !rows.get(row * dim + c).is_nan());
+    let kept: Vec<usize> = (0..rows.len() / dim).filter(whole).collect();
+    let values = kept.iter().flat_map(|row| (0..dim).map(move |c| rows.get(row * dim + c)));
+    (values.collect(), weights.map(|all| kept.iter().map(|&row| all[row]).collect()))
 }
 
 /// Weights on the 2^-24 grid, the number of rows they stand for, and their total.

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
+use crate::names::named;
 use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::outline::Outline;
@@ -100,7 +101,27 @@ pub struct SketchSpec {
     pub moments: Option<MomentSet>,
     /// Where the rows of the pilot were, if that is remembered.
     pub outline: Option<Arc<Outline>>,
+    /// What becomes of a row with a missing entry, which is NaN.
+    pub missing: Missing,
 }
+
+/// What a recipe does with missing entries, which rows hold as NaN. Infinity is never missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// They are refused.
+    #[default]
+    Error,
+    /// The column's centre takes their place: 0 in working coordinates, before whitening.
+    Fill,
+    /// Their rows are left out.
+    Skip,
+}
+
+named!(Missing, "a treatment of missing entries", {
+    Error => "error": "stop at the first missing entry",
+    Fill => "fill": "put the column's centre in its place",
+    Skip => "skip": "leave out rows with a missing entry",
+});
 
 /// Why a recipe may be published together with a private sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,12 +164,14 @@ impl SketchSpec {
             source: None,
             moments: None,
             outline: None,
+            missing: Missing::Error,
         }
     }
 
     /// The oldest format that can say what this spec says: what is written.
     pub fn format(&self) -> u32 {
-        if self.moments.is_some() || self.outline.is_some() { 2 } else { 1 }
+        let old = self.moments.is_none() && self.outline.is_none() && self.missing == Missing::Error;
+        if old { 1 } else { 2 }
     }
 
     /// Number d of columns.

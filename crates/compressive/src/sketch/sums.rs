@@ -21,6 +21,8 @@ pub struct Sketch {
     rows: u64,
     weight: i64,
     fractional: bool,
+    /// Missing entries in whose place a centre was summed.
+    filled: u64,
 }
 
 /// What decoders read from a sketch: the mean features and how noisy they are.
@@ -47,7 +49,7 @@ impl Sketch {
         let (spec, fingerprint) = operator.shared_spec();
         let second = spec.moments.map(|set| SecondSums::empty(set, spec.dim()));
         let sums = vec![0; spec.sketch_len()];
-        Sketch { sums, second, spec, fingerprint, rows: 0, weight: 0, fractional: false }
+        Sketch { sums, second, spec, fingerprint, rows: 0, weight: 0, fractional: false, filled: 0 }
     }
 
     pub(crate) fn from_parts(
@@ -67,6 +69,7 @@ impl Sketch {
             rows,
             weight,
             fractional,
+            filled: 0,
         }
     }
 
@@ -120,6 +123,15 @@ impl Sketch {
         self.fractional |= fractional;
     }
 
+    /// Missing entries in whose place the column's centre was summed; an entry of a weighted row counts once.
+    pub fn filled(&self) -> u64 {
+        self.filled
+    }
+
+    pub(crate) fn count_filled(&mut self, entries: u64) {
+        self.filled = self.filled.saturating_add(entries);
+    }
+
     pub(crate) fn sums_mut(&mut self) -> &mut [i64] {
         &mut self.sums
     }
@@ -151,6 +163,7 @@ impl Sketch {
         self.check_spec(&other.spec, &other.fingerprint)?;
         self.add_rows(other.rows, other.weight)?;
         self.fractional |= other.fractional;
+        self.count_filled(other.filled);
         // |sum| <= weight for each entry, and the weight has just been seen to fit.
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
             *sum += more;
@@ -168,6 +181,7 @@ impl Sketch {
         let differences = || self.sums.iter().zip(&other.sums).map(|(sum, less)| sum - less);
         // Every feature lies in [-1, 1], so the sums of any set of rows are at most its weight.
         let is_part = other.rows <= self.rows
+            && other.filled <= self.filled
             && weight >= 0
             && differences().all(|d| d.unsigned_abs() <= weight.unsigned_abs());
         let not_a_part = Error::NotAPart { ours: self.rows, theirs: other.rows };
@@ -180,6 +194,7 @@ impl Sketch {
         self.sums = self.sums.iter().zip(&other.sums).map(|(sum, less)| sum - less).collect();
         self.rows -= other.rows;
         self.weight = weight;
+        self.filled -= other.filled;
         self.fractional |= other.fractional;
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! u64 LE      length of the header
-//! header      JSON: __metadata__ {compressive, fingerprint, [privacy], sha256, spec, [weights]}, counts I64[2], sums I64[L], [moments I64[1 + 2M]]; padded with spaces to 8 bytes
+//! header      JSON: __metadata__ {compressive, [filled], fingerprint, [privacy], sha256, spec, [weights]}, counts I64[2], sums I64[L], [moments I64[1 + 2M]]; padded with spaces to 8 bytes
 //! counts      rows, total weight in units of 2^-24 (private: rows and 0)
 //! sums        L sums in units of 2^-24
 //! moments     where the spec has them: rows beyond the limit, then M sums of 128 bits
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::sketch::Sketch;
 use crate::sketch::second::SecondSums;
-use crate::sketch::spec::{FORMAT, MAX_SIZE, SketchSpec, hex};
+use crate::sketch::spec::{FORMAT, MAX_SIZE, Missing, SketchSpec, hex};
 
 /// Bytes of the two counts.
 const COUNTS_LEN: usize = 16;
@@ -37,6 +37,9 @@ struct Header {
 #[serde(deny_unknown_fields)]
 struct Metadata {
     compressive: String,
+    /// Missing entries that were filled, if any were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    filled: Option<String>,
     fingerprint: String,
     /// What was promised; private sketches only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +56,13 @@ struct Metadata {
 pub(crate) struct Extra {
     pub privacy: Option<String>,
     pub fractional: bool,
+    pub filled: u64,
+}
+
+impl Extra {
+    fn filled_text(&self) -> Option<String> {
+        (self.filled > 0).then(|| self.filled.to_string())
+    }
 }
 
 const FRACTIONAL: &str = "fractional";
@@ -80,11 +90,12 @@ pub(crate) fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
     Err(Error::Corrupt { problem: problem.into() })
 }
 
-/// SHA-256 of the payload, followed by the promise if there is one.
+/// SHA-256 of the payload, followed by the promise or the number of filled entries, if there is one.
 fn checksum(payload: &[u8], extra: &Extra) -> String {
     let mut hash = Sha256::new();
     hash.update(payload);
     hash.update(extra.privacy.as_deref().unwrap_or_default().as_bytes());
+    hash.update(extra.filled_text().unwrap_or_default().as_bytes());
     hex(&hash.finalize())
 }
 
@@ -98,6 +109,7 @@ fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
     let header = Header {
         __metadata__: Metadata {
             compressive: spec.format().to_string(),
+            filled: extra.filled_text(),
             fingerprint: spec.fingerprint(),
             privacy: extra.privacy.clone(),
             sha256: checksum(payload, extra),
@@ -133,7 +145,7 @@ pub(crate) fn file(
 impl Sketch {
     /// The bytes of a `.sketch` file; equal sketches give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let extra = Extra { privacy: None, fractional: self.has_fractional_weights() };
+        let extra = Extra { privacy: None, fractional: self.has_fractional_weights(), filled: self.filled() };
         let moments = self.second_sums().map(SecondSums::to_words).unwrap_or_default();
         file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums(), &moments)
     }
@@ -170,7 +182,12 @@ impl Sketch {
                 second => second,
             },
         };
-        Ok(Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.fractional))
+        if extra.filled > 0 && spec.missing != Missing::Fill {
+            return corrupt(format!("it has {} filled entries, and its spec fills none", extra.filled));
+        }
+        let mut sketch = Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.fractional);
+        sketch.count_filled(extra.filled);
+        Ok(sketch)
     }
 }
 
@@ -220,10 +237,12 @@ fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
     if header.sums.shape[0] > 2 * MAX_SIZE {
         return corrupt(format!("{} sums are more than any sketch has", header.sums.shape[0]));
     }
-    let Metadata { privacy, spec, weights, .. } = header.__metadata__;
+    let Metadata { privacy, spec, weights, filled, .. } = header.__metadata__;
     let spec = SketchSpec::from_json(&spec)
         .map_err(|e| Error::Corrupt { problem: format!("its spec is not valid: {e}") })?;
-    Ok((spec, Extra { privacy, fractional: weights.as_deref() == Some(FRACTIONAL) }))
+    // A number in another spelling gives another header, which is refused as such.
+    let filled = filled.and_then(|text| text.parse().ok()).unwrap_or(0);
+    Ok((spec, Extra { privacy, fractional: weights.as_deref() == Some(FRACTIONAL), filled }))
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 
 use compressive_kernels::quantize;
 
-use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator};
+use super::{BLOCK_VALUES, RowsRef, Scratch, SketchOperator, without_gaps};
 use crate::error::{Error, Result};
+use crate::sketch::spec::Missing;
 
 impl SketchOperator {
     /// Number of rows in a slice of values, which must be whole rows.
@@ -16,12 +17,16 @@ impl SketchOperator {
         Ok(rows.len() / expected)
     }
 
-    /// Fails with the first value that is NaN or infinite.
-    pub(super) fn check_finite(&self, rows: RowsRef<'_>) -> Result<()> {
+    /// Fails with the first value that is infinite, or NaN where missing entries are refused; whether there is
+    /// a missing entry.
+    pub(super) fn check_finite(&self, rows: RowsRef<'_>) -> Result<bool> {
         let dim = self.dim();
-        match rows.first_not_finite() {
+        let Some(first) = rows.first_not_finite() else { return Ok(false) };
+        let allowed = self.spec.missing != Missing::Error;
+        let refused = |i: &usize| rows.get(*i).is_infinite() || (rows.get(*i).is_nan() && !allowed);
+        match (first..rows.len()).find(refused) {
             Some(i) => Err(Error::NotFinite { row: i / dim, column: i % dim, value: rows.get(i) }),
-            None => Ok(()),
+            None => Ok(true),
         }
     }
 
@@ -36,7 +41,10 @@ impl SketchOperator {
     /// not finite; `out` is then left as it was.
     pub fn quantize(&self, rows: RowsRef<'_>, out: &mut Vec<i32>, scratch: &mut Scratch) -> Result<()> {
         let n_rows = self.count_rows(rows)?;
-        self.check_finite(rows)?;
+        if self.check_finite(rows)? && self.spec.missing == Missing::Skip {
+            let (kept, _) = without_gaps(rows, None, self.dim());
+            return self.quantize(RowsRef::F64(&kept), out, scratch);
+        }
         let (len, block) = (self.sketch_len(), (BLOCK_VALUES / self.dim()).max(64));
         out.clear();
         out.resize(n_rows * len, 0);

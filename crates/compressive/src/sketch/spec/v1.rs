@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Bounds, FORMAT, SketchSpec, Source, Transform};
+use super::{Bounds, FORMAT, Missing, SketchSpec, Source, Transform};
 use crate::error::{Error, Result};
 use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::map::dither::Dither;
@@ -40,6 +40,8 @@ pub(super) struct SpecV1<'a> {
     moments: Option<MomentSet>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outline: Option<Cow<'a, Outline>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    missing: Option<Missing>,
 }
 
 /// The law of the frequencies, or landmarks under the name of a law.
@@ -154,6 +156,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             source: spec.source,
             moments: spec.moments,
             outline: spec.outline.as_deref().map(Cow::Borrowed),
+            missing: (spec.missing != Missing::Error).then_some(spec.missing),
         }
     }
 }
@@ -185,6 +188,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             source: file.source,
             moments: file.moments,
             outline: file.outline.map(|outline| Arc::new(outline.into_owned())),
+            missing: file.missing.unwrap_or_default(),
         };
         if !(spec.format()..=FORMAT).contains(&file.format) {
             let (found, least) = (file.format, spec.format());

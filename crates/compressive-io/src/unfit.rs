@@ -1,0 +1,120 @@
+//! Columns that hold numbers and yet tell nothing of the rows, as the pilot shows them: mostly empty, constant,
+//! or a number of the row.
+
+use compressive::design::Request;
+
+use crate::pilot::Pilot;
+use crate::plan::LeftOut;
+
+/// Share of missing entries above which a column is left out: most of what is summed would be its centre.
+const MISSING_MOST: f64 = 0.5;
+/// Rows from which on a column that counts up is taken for a number of the row: fewer may do so by chance.
+const NUMBERED_ROWS: usize = 20;
+/// Share of equal steps of a column that counts up; blocks of a sample are apart.
+const REGULAR_STEPS: f64 = 0.9;
+/// Names under which whole numbers that never repeat are numbers of rows, also in a sample without order.
+const NUMBER_NAMES: [&str; 5] = ["rownames", "row", "id", "index", "unnamed: 0"];
+
+/// The columns to leave out, and why; none if no other would remain.
+pub(crate) fn unfit(pilot: &Pilot) -> Vec<LeftOut> {
+    let dim = pilot.columns.len();
+    let found: Vec<LeftOut> = (0..dim)
+        .filter_map(|c| {
+            let column: Vec<f64> = pilot.rows.iter().skip(c).step_by(dim).copied().collect();
+            let reason = reason(&pilot.columns[c], &column)?;
+            Some(LeftOut { name: pilot.columns[c].clone(), reason, asked: false })
+        })
+        .collect();
+    if found.len() < dim { found } else { Vec::new() }
+}
+
+fn reason(name: &str, column: &[f64]) -> Option<String> {
+    let present: Vec<f64> = column.iter().copied().filter(|x| !x.is_nan()).collect();
+    let missing = column.len() - present.len();
+    if present.len() < 2 && missing > 0 {
+        return Some("empty".to_owned());
+    }
+    if missing as f64 > MISSING_MOST * column.len() as f64 {
+        return Some(format!("{missing} of {} entries of the sample are missing", column.len()));
+    }
+    let first = *present.first()?;
+    if present.len() > 1 && present.iter().all(|x| *x == first) {
+        return Some(format!("constant, {first} in the sample"));
+    }
+    numbers_rows(name, column).then(|| "it numbers the rows".to_owned())
+}
+
+fn numbers_rows(name: &str, column: &[f64]) -> bool {
+    if column.len() < NUMBERED_ROWS || column.iter().any(|x| x.fract() != 0.0) {
+        return false;
+    }
+    if NUMBER_NAMES.contains(&name.to_lowercase().as_str()) {
+        let mut sorted = column.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        return sorted.windows(2).all(|pair| pair[0] < pair[1]);
+    }
+    let mut steps: Vec<f64> = column.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if steps.iter().any(|step| *step <= 0.0) {
+        return false;
+    }
+    steps.sort_by(f64::total_cmp);
+    let usual = steps[steps.len() / 2];
+    let equal = steps.iter().filter(|step| **step == usual).count();
+    equal as f64 >= REGULAR_STEPS * steps.len() as f64
+}
+
+/// Keeps the named columns of a pilot, and of the bounds that a request has.
+pub(crate) fn keep(pilot: &mut Pilot, request: &mut Request, columns: &[String]) {
+    let dim = pilot.columns.len();
+    let kept: Vec<usize> = (0..dim).filter(|&c| columns.contains(&pilot.columns[c])).collect();
+    let of = |row: &[f64]| -> Vec<f64> { kept.iter().map(|&c| row[c]).collect() };
+    pilot.rows = pilot.rows.chunks_exact(dim).flat_map(of).collect();
+    if let Some(bounds) = &mut request.bounds
+        && bounds.low.len() == dim
+    {
+        (bounds.low, bounds.high) = (of(&bounds.low), of(&bounds.high));
+    }
+    pilot.columns = columns.to_vec();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(columns: &[(&str, fn(usize) -> f64)], n_rows: usize) -> Vec<(String, String)> {
+        let rows = (0..n_rows).flat_map(|i| columns.iter().map(move |(_, f)| f(i))).collect();
+        let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let pilot = Pilot { rows, n_rows, columns: names, groups: None };
+        unfit(&pilot).into_iter().map(|left| (left.name, left.reason)).collect()
+    }
+
+    #[test]
+    fn columns_that_tell_nothing_are_found_and_others_kept() {
+        let found = reasons(
+            &[
+                ("x", |i| (i * 7 % 30) as f64),
+                ("year", |_| 2013.0),
+                ("n", |i| 5.0 + 2.0 * i as f64),
+                ("ID", |i| ((i * 7) % 30) as f64),
+                ("gone", |i| if i < 14 { i as f64 * 0.5 } else { f64::NAN }),
+                ("half", |i| if i < 15 { i as f64 * 0.5 } else { f64::NAN }),
+                ("none", |_| f64::NAN),
+            ],
+            30,
+        );
+        let expected = [
+            ("year", "constant, 2013 in the sample"),
+            ("n", "it numbers the rows"),
+            ("ID", "it numbers the rows"),
+            ("gone", "16 of 30 entries of the sample are missing"),
+            ("none", "empty"),
+        ];
+        assert_eq!(found, expected.map(|(name, reason)| (name.to_owned(), reason.to_owned())));
+    }
+
+    #[test]
+    fn few_rows_that_count_up_are_data_and_the_last_column_is_never_left_out() {
+        assert_eq!(reasons(&[("n", |i| i as f64), ("x", |i| (i % 3) as f64)], 19), []);
+        assert_eq!(reasons(&[("n", |i| i as f64)], 50), []);
+    }
+}
