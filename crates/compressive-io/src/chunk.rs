@@ -247,9 +247,9 @@ impl RowChunk {
         let fill = missing == Missing::Fill;
         let span = row * self.dim..(row + 1) * self.dim;
         let feature = if self.single {
-            self.singles[span].iter().position(|v| !v.is_finite() && !(fill && v.is_nan()))
+            self.singles[span].iter().position(|v| !(v.is_finite() || fill && v.is_nan()))
         } else {
-            self.doubles[span].iter().position(|v| !v.is_finite() && !(fill && v.is_nan()))
+            self.doubles[span].iter().position(|v| !(v.is_finite() || fill && v.is_nan()))
         };
         if let Some(column) = feature {
             return Some(Slot::Feature(column));

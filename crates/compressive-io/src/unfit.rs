@@ -1,5 +1,5 @@
-//! Columns that hold numbers and yet tell nothing of the rows, as the pilot shows them: mostly empty, constant,
-//! or a number of the row.
+//! Columns that hold numbers and yet tell nothing of the rows, as the pilot shows them: mostly empty,
+//! constant, or a number of the row.
 
 use compressive::design::Request;
 
@@ -81,7 +81,9 @@ pub(crate) fn keep(pilot: &mut Pilot, request: &mut Request, columns: &[String])
 mod tests {
     use super::*;
 
-    fn reasons(columns: &[(&str, fn(usize) -> f64)], n_rows: usize) -> Vec<(String, String)> {
+    type Column<'a> = (&'a str, fn(usize) -> f64);
+
+    fn reasons(columns: &[Column<'_>], n_rows: usize) -> Vec<(String, String)> {
         let rows = (0..n_rows).flat_map(|i| columns.iter().map(move |(_, f)| f(i))).collect();
         let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         let pilot = Pilot { rows, n_rows, columns: names, groups: None };

@@ -161,7 +161,7 @@ impl Readable for Borrows<'_, '_> {
         let sketches = array::sketch(self.matrix, self.companions, operator, options.threads, self.watch)?;
         let keys = self.names.map_or_else(|| vec![String::new()], <[String]>::to_vec);
         let sketches: BTreeMap<String, CoreSketch> = keys.into_iter().zip(sketches).collect();
-        Ok(Outcome { sketches, rows_read: self.matrix.n_rows() as u64, rows_skipped: 0 })
+        Ok(Outcome { sketches, rows_read: self.matrix.n_rows() as u64, rows_skipped: 0, filled: Vec::new() })
     }
 
     fn is_read_once(&self) -> bool {

@@ -17,8 +17,8 @@ impl SketchOperator {
         Ok(rows.len() / expected)
     }
 
-    /// Fails with the first value that is infinite, or NaN where missing entries are refused; whether there is
-    /// a missing entry.
+    /// Fails with the first value that is infinite, or NaN where missing entries are refused; whether there
+    /// is a missing entry.
     pub(super) fn check_finite(&self, rows: RowsRef<'_>) -> Result<bool> {
         let dim = self.dim();
         let Some(first) = rows.first_not_finite() else { return Ok(false) };
