@@ -30,6 +30,15 @@ const ON_POINTS: (usize, f64) = (60, 1e-4);
 /// Rows that the mean scatter counts for in a component's; for full covariances as many more as there are
 /// columns.
 const PULL: f64 = 4.0;
+/// Parts in which blobs are left out to choose how much scatters are drawn to their mean, what that is
+/// multiplied by, and iterations for each.
+const FOLDS: usize = 5;
+const PULLS: [f64; 4] = [1.0, 4.0, 16.0, 64.0];
+const ON_FOLDS: (usize, f64) = (10, 1e-3);
+/// Gain in nats a column that is worth it; a mixture of some of the cells knows less than one of all.
+const WORTH: f64 = 0.1;
+/// Rows that show it, where there are rows.
+const FOLD_ROWS: usize = 2000;
 /// Least variance of a component, in variances of the column.
 const FLOOR: f64 = 1e-9;
 
@@ -183,7 +192,7 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
     let covariances = if scatter == Scatter::Full { density.finite_covariances() } else { Vec::new() };
     let cells = density.blobs(&variances, &covariances);
     let floor: Vec<f64> = cells.moments().1.iter().map(|v| FLOOR * v).collect();
-    let regular = Regular { rows: density.rows, pull: pull(&scatter, d), floor: &floor };
+    let regular = Regular { rows: density.rows, pull: pull(&scatter, d), wide: false, floor: &floor };
     let centres = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
     let mut found: Vec<(Mixture, f64)> = starts(centres, k, seed, LLOYD)?
         .into_iter()
@@ -195,10 +204,45 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
         .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.truncate(2);
+    let regular = found.first().map_or(regular, |(start, _)| validated(cells, start, &scatter, regular));
     let finish =
         |(start, _): (Mixture, f64)| em(cloud.blobs(), Start::At(start), &scatter, regular, ON_POINTS);
     let (mixture, likelihood) = found.into_iter().filter_map(finish).max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(FoundMixture { mixture, likelihood, cloud })
+}
+
+/// How much the components' scatters are drawn to their mean: more, if that makes blobs that were left out
+/// more likely under mixtures of the others. A column that hardly varies within a component wants it, since
+/// one row that differs would be next to impossible.
+fn validated<'a>(blobs: Blobs<'_>, start: &Mixture, scatter: &Scatter, regular: Regular<'a>) -> Regular<'a> {
+    let fold = |f: usize, held: bool| -> Vec<f64> {
+        let keep = |(a, w): (usize, &f64)| if (a % FOLDS == f) == held { *w } else { 0.0 };
+        blobs.weights.iter().enumerate().map(keep).collect()
+    };
+    let likelihood = |regular: Regular<'_>| -> Option<f64> {
+        let mut sum = 0.0;
+        for f in 0..FOLDS {
+            let (kept, held) = (fold(f, false), fold(f, true));
+            let part = Blobs { weights: &kept, ..blobs };
+            let (mixture, _) = em(part, Start::At(start.clone()), scatter, regular, ON_FOLDS)?;
+            let share: f64 = held.iter().sum();
+            if share > 0.0 {
+                sum += share * mixture.log_likelihood(Blobs { weights: &held, ..blobs })?;
+            }
+        }
+        Some(sum / blobs.weights.iter().sum::<f64>())
+    };
+    let plain = likelihood(regular);
+    let mut best = (plain, regular);
+    for more in PULLS {
+        let next = Regular { pull: more * regular.pull, wide: true, ..regular };
+        let found = likelihood(next);
+        if found > best.0 {
+            best = (found, next);
+        }
+    }
+    let worth = WORTH * blobs.dim as f64;
+    if best.0 > plain.map(|likelihood| likelihood + worth) { best.1 } else { regular }
 }
 
 fn scatter_of(shape: &Shape) -> Scatter {
@@ -240,7 +284,20 @@ pub(super) fn expectation_maximisation(
     rows: f64,
 ) -> Option<Mixture> {
     let floor: Vec<f64> = blobs.moments().1.iter().map(|v| FLOOR * v).collect();
-    let regular = Regular { rows, pull: pull(scatter, blobs.dim), floor: &floor };
+    let regular = Regular { rows, pull: pull(scatter, blobs.dim), wide: false, floor: &floor };
+    let step = blobs.weights.len().div_ceil(FOLD_ROWS);
+    let some: Vec<usize> = (0..blobs.weights.len()).step_by(step).collect();
+    let thinned = |all: &[f64]| -> Vec<f64> {
+        some.iter().flat_map(|i| &all[i * blobs.dim..(i + 1) * blobs.dim]).copied().collect()
+    };
+    let part = Blobs {
+        dim: blobs.dim,
+        centres: &thinned(blobs.centres),
+        weights: &some.iter().map(|&i| blobs.weights[i]).collect::<Vec<f64>>(),
+        variances: &thinned(blobs.variances),
+        covariances: &[],
+    };
+    let regular = validated(part, &start, scatter, regular);
     em(blobs, Start::At(start), scatter, regular, ON_POINTS).map(|(mixture, _)| mixture)
 }
 
@@ -319,7 +376,7 @@ mod tests {
             greedy_plus_plus(points, 4, |square| square, &mut Stream::new(3, Purpose::PilotMixture, 1));
         let centres = lloyd(points, start, 100).centers;
         let labels: Vec<usize> = rows.chunks_exact(3).map(|x| nearest(x, &centres, 3).0).collect();
-        let regular = Regular { rows: n as f64, pull: PULL, floor: &[1e-9; 3] };
+        let regular = Regular { rows: n as f64, pull: PULL, wide: false, floor: &[1e-9; 3] };
         let (direct, _) =
             em(blobs, Start::Memberships(&labels, 4), &Scatter::Diagonal, regular, (300, 1e-6)).unwrap();
         let direct = direct.log_likelihood(plain).unwrap();

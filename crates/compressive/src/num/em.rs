@@ -6,7 +6,7 @@
 //! 1. E: responsibilities $r_l$ proportional to the exponential of that;
 //! 2. M: $\pi_l$, $\mu_l$ and $S_l = \sum w r_l\,\bigl((x - \mu_l)(x - \mu_l)^\top + S\bigr) / \sum w r_l$. Of n
 //!    rows $n_l = n \pi_l$ are in a component, which may be too few for a covariance, so it is drawn to the
-//!    mean $\bar S$ of all, scaled to the geometric means of their variances: $\Sigma_l = (n_l S_l + \nu \bar S) / (n_l + \nu)$.
+//!    mean $\bar S$ of all, as it is or scaled to the geometric means of their variances: $\Sigma_l = (n_l S_l + \nu \bar S) / (n_l + \nu)$.
 //!
 //! For points, S = 0, this is the usual algorithm. Blobs that are small beside the components give the same
 //! mixture at the cost of their number. Cost: n k d an iteration, n k d^2 for full covariances.
@@ -86,6 +86,9 @@ pub(crate) struct Regular<'a> {
     pub rows: f64,
     /// Rows $\nu$ that the mean scatter counts for.
     pub pull: f64,
+    /// Whether the mean scatter keeps its variances, rather than have the geometric means of the components',
+    /// which a wide one does not rule.
+    pub wide: bool,
     /// Added to the variances.
     pub floor: &'a [f64],
 }
@@ -225,9 +228,11 @@ fn regularise(scatters: &mut [Vec<f64>], weights: &[f64], regular: Regular<'_>, 
         mean.iter_mut().zip(scatter).for_each(|(m, s)| *m += w * s);
     }
     let step = if mean.len() > d { d + 1 } else { 1 };
-    // Variances have the geometric mean, which a wide component does not rule.
     let shrink: Vec<f64> = (0..d)
         .map(|c| {
+            if regular.wide {
+                return 1.0;
+            }
             let log = |(s, w): (&Vec<f64>, &f64)| w * ln(s[c * step].max(regular.floor[c]).max(1e-300));
             let geometric = exp(scatters.iter().zip(weights).map(log).sum::<f64>());
             (geometric / mean[c * step].max(1e-300)).min(1.0).sqrt()
@@ -368,7 +373,7 @@ mod tests {
     }
 
     fn regular(rows: f64) -> Regular<'static> {
-        Regular { rows, pull: 4.0, floor: &[1e-9; 2] }
+        Regular { rows, pull: 4.0, wide: false, floor: &[1e-9; 2] }
     }
 
     fn near(found: &[f64], wanted: &[f64], off: f64) {
