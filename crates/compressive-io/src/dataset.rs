@@ -1,5 +1,6 @@
 //! One table in any number of files.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -116,7 +117,8 @@ impl Dataset {
             return Ok(false);
         }
         let mut names = (*self.names).clone();
-        names.features.retain(|name| !columns.iter().any(|left| left.name == *name));
+        let gone: HashSet<&str> = columns.iter().map(|left| left.name.as_str()).collect();
+        names.features.retain(|name| !gone.contains(name.as_str()));
         self.left_out.extend_from_slice(columns);
         self.names = Arc::new(names);
         self.plan_again().map(|()| true)

@@ -21,6 +21,9 @@ pub(crate) fn expand(inputs: &[String]) -> Result<Vec<Input>> {
             continue;
         }
         let path = Path::new(input);
+        if input.contains("://") && !path.exists() {
+            return Err(remote(input));
+        }
         if path.is_dir() {
             found.extend(directory(path)?.into_iter().map(Input::File));
         } else if path.exists() || !input.contains(['*', '?', '[']) {
@@ -36,6 +39,16 @@ pub(crate) fn expand(inputs: &[String]) -> Result<Vec<Input>> {
         return Err(Error::StreamConsumed { path: STDIN.to_owned() });
     }
     Ok(found)
+}
+
+/// The error for an address of another machine.
+fn remote(input: &str) -> Error {
+    Error::Unsupported {
+        path: input.to_owned(),
+        what: "files are read from this machine alone".to_owned(),
+        remedy: "download it, or let a program that reads such addresses (DuckDB, a pyarrow dataset) \
+                 write its rows as an Arrow stream, and pipe that into standard input (-)",
+    }
 }
 
 /// Name of standard input in messages.

@@ -5,6 +5,8 @@
 //! under the lock and handed out batch by batch, so that no worker idles while another has a million rows
 //! before it. Decoding costs a fraction of sketching, so the lock is rarely waited for.
 //!
+//! Pages with a checksum are checked against it.
+//!
 //! Memory: per part one page of every column in use, and one batch of rows.
 
 use std::fs::File;
@@ -15,6 +17,7 @@ use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
 };
+use ::parquet::basic::Compression;
 
 use crate::chunk::{RowChunk, RowReader};
 use crate::columnar::{self, BatchReader, Batches};
@@ -42,6 +45,7 @@ pub(crate) fn open_file(path: &Arc<str>) -> Result<Opened> {
         return Err(Error::EmptyFile { path: path.to_string() });
     }
     let metadata = guarded(path, FORMAT, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+    require_codecs(path, &metadata)?;
     let n_rows = metadata.metadata().file_metadata().num_rows().max(0) as u64;
     let columns = columnar::columns(metadata.schema());
     Ok(Opened {
@@ -51,6 +55,23 @@ pub(crate) fn open_file(path: &Arc<str>) -> Result<Opened> {
         n_rows: Some(n_rows),
         n_bytes: Some(n_bytes),
         table: Box::new(ParquetTable { path: Arc::clone(path), metadata, n_bytes }),
+    })
+}
+
+/// Refuses compressions that this program was built without.
+fn require_codecs(path: &str, metadata: &ArrowReaderMetadata) -> Result<()> {
+    let mut columns = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
+    let name = columns.find_map(|column| match column.compression() {
+        Compression::BROTLI(_) => Some("brotli"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    });
+    name.map_or(Ok(()), |name| {
+        Err(Error::Unsupported {
+            path: path.to_owned(),
+            what: format!("its columns are compressed with {name}"),
+            remedy: "write it again with zstd, snappy, lz4 or gzip",
+        })
     })
 }
 

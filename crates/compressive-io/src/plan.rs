@@ -3,6 +3,7 @@
 //! Every format reports its columns as [`ColumnInfo`]; [`choose`] picks the features once for the whole data
 //! set, and [`Plan::resolve`] finds the chosen names in each file.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use compressive::{Missing, Parameter};
@@ -82,26 +83,29 @@ pub(crate) fn choose(
     columns: &[ColumnInfo],
     options: &ReadOptions,
 ) -> Result<(Names, Vec<LeftOut>)> {
+    let index = Index::new(path, columns);
     for name in &options.exclude {
-        find_any(path, columns, name, Some(Parameter::Exclude))?;
+        index.find_any(name, Some(Parameter::Exclude))?;
     }
+    let asked = Asked::new(options);
     let mut left_out = Vec::new();
     let mut features = Vec::new();
     for column in columns {
-        match reason_against(column, options) {
+        match asked.reason_against(column) {
             Some(reason) => {
-                let asked = reason_asked(column, options).is_some();
+                let asked = asked.reason(column).is_some();
                 left_out.push(LeftOut { name: column.name.clone(), reason, asked });
             }
             None => features.push(column.name.clone()),
         }
     }
     if let Some(wanted) = &options.columns {
-        features = wanted.iter().filter(|name| !options.exclude.contains(name)).cloned().collect();
+        features = wanted.iter().filter(|name| !asked.excluded.contains(name.as_str())).cloned().collect();
+        let mut seen = HashSet::new();
         for name in &features {
-            let index = find(path, columns, name, Some(Parameter::Columns))?;
-            require_number(path, &columns[index], Some(Parameter::Columns))?;
-            if features.iter().filter(|other| *other == name).count() > 1 {
+            let column = index.find(name, Some(Parameter::Columns))?;
+            require_number(path, &columns[column], Some(Parameter::Columns))?;
+            if !seen.insert(name) {
                 return Err(Error::Unsupported {
                     path: path.to_owned(),
                     what: format!("{name:?} is named more than once"),
@@ -112,10 +116,10 @@ pub(crate) fn choose(
     }
     if let Some(name) = &options.weights {
         let weights = Some(Parameter::Weights);
-        require_number(path, &columns[find(path, columns, name, weights)?], weights)?;
+        require_number(path, &columns[index.find(name, weights)?], weights)?;
     }
     if let Some(name) = &options.by {
-        let column = &columns[find(path, columns, name, Some(Parameter::By))?];
+        let column = &columns[index.find(name, Some(Parameter::By))?];
         if matches!(column.kind, ColumnKind::Nested | ColumnKind::Other(_)) {
             return Err(Error::Unsupported {
                 path: path.to_owned(),
@@ -131,25 +135,39 @@ pub(crate) fn choose(
     Ok((names, left_out))
 }
 
-/// Why a column is not a feature; `None` if it is one.
-fn reason_against(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
-    let unfit = options.columns.is_none() && column.kind != ColumnKind::Number;
-    reason_asked(column, options).or_else(|| unfit.then(|| column.kind.describe()))
+/// What the options say of columns, looked up by name.
+struct Asked<'a> {
+    options: &'a ReadOptions,
+    excluded: HashSet<&'a str>,
+    wanted: Option<HashSet<&'a str>>,
 }
 
-/// Why the options make a column no feature.
-fn reason_asked(column: &ColumnInfo, options: &ReadOptions) -> Option<String> {
-    let is = |option: &Option<String>| option.as_deref() == Some(column.name.as_str());
-    if is(&options.by) {
-        Some("gives the groups".to_owned())
-    } else if is(&options.weights) {
-        Some("gives the weights".to_owned())
-    } else if options.exclude.contains(&column.name) {
-        Some("excluded".to_owned())
-    } else if let Some(wanted) = &options.columns {
-        (!wanted.contains(&column.name)).then(|| "not among the columns named".to_owned())
-    } else {
-        None
+impl<'a> Asked<'a> {
+    fn new(options: &'a ReadOptions) -> Self {
+        let set = |names: &'a [String]| names.iter().map(String::as_str).collect();
+        Asked { options, excluded: set(&options.exclude), wanted: options.columns.as_deref().map(set) }
+    }
+
+    /// Why a column is not a feature; `None` if it is one.
+    fn reason_against(&self, column: &ColumnInfo) -> Option<String> {
+        let unfit = self.wanted.is_none() && column.kind != ColumnKind::Number;
+        self.reason(column).or_else(|| unfit.then(|| column.kind.describe()))
+    }
+
+    /// Why the options make a column no feature.
+    fn reason(&self, column: &ColumnInfo) -> Option<String> {
+        let name = column.name.as_str();
+        if self.options.by.as_deref() == Some(name) {
+            Some("gives the groups".to_owned())
+        } else if self.options.weights.as_deref() == Some(name) {
+            Some("gives the weights".to_owned())
+        } else if self.excluded.contains(name) {
+            Some("excluded".to_owned())
+        } else if let Some(wanted) = &self.wanted {
+            (!wanted.contains(name)).then(|| "not among the columns named".to_owned())
+        } else {
+            None
+        }
     }
 }
 
@@ -177,26 +195,42 @@ fn summary(left_out: &[LeftOut]) -> String {
     text.join(", ")
 }
 
-/// Index of the only column with this name.
-fn find(path: &str, columns: &[ColumnInfo], name: &str, option: Option<Parameter>) -> Result<usize> {
-    let index = find_any(path, columns, name, option)?;
-    let count = columns.iter().filter(|column| column.name == name).count();
-    if count > 1 {
-        return Err(
-            Error::DuplicateColumn { path: path.to_owned(), column: name.to_owned(), count }.advised()
-        );
-    }
-    Ok(index)
+/// The columns of a file by their names: a table may have 10^5 of them.
+struct Index<'a> {
+    path: &'a str,
+    columns: &'a [ColumnInfo],
+    /// First column of each name, and how many have it.
+    places: HashMap<&'a str, (usize, usize)>,
 }
 
-/// Index of the first column with this name.
-fn find_any(path: &str, columns: &[ColumnInfo], name: &str, option: Option<Parameter>) -> Result<usize> {
-    columns.iter().position(|column| column.name == name).ok_or_else(|| Error::UnknownColumn {
-        path: path.to_owned(),
-        column: name.to_owned(),
-        option,
-        hint: hint(columns, name),
-    })
+impl<'a> Index<'a> {
+    fn new(path: &'a str, columns: &'a [ColumnInfo]) -> Self {
+        let mut places = HashMap::with_capacity(columns.len());
+        for (i, column) in columns.iter().enumerate() {
+            places.entry(column.name.as_str()).or_insert((i, 0)).1 += 1;
+        }
+        Index { path, columns, places }
+    }
+
+    /// The only column with this name.
+    fn find(&self, name: &str, option: Option<Parameter>) -> Result<usize> {
+        let (index, count) = self.find_any(name, option)?;
+        if count > 1 {
+            let (path, column) = (self.path.to_owned(), name.to_owned());
+            return Err(Error::DuplicateColumn { path, column, count }.advised());
+        }
+        Ok(index)
+    }
+
+    /// The first column with this name, and how many have it.
+    fn find_any(&self, name: &str, option: Option<Parameter>) -> Result<(usize, usize)> {
+        self.places.get(name).copied().ok_or_else(|| Error::UnknownColumn {
+            path: self.path.to_owned(),
+            column: name.to_owned(),
+            option,
+            hint: hint(self.columns, name),
+        })
+    }
 }
 
 /// Names close to the one asked for, or the first names there are.
@@ -237,9 +271,10 @@ fn edit_distance(a: &str, b: &str) -> usize {
 /// Refuses a file whose set of column names is not that of the first file.
 pub(crate) fn require_same_columns(first: (&str, &[ColumnInfo]), other: (&str, &[ColumnInfo])) -> Result<()> {
     let absent_in = |from: &[ColumnInfo], these: &[ColumnInfo]| -> Vec<String> {
+        let known: HashSet<&str> = from.iter().map(|column| column.name.as_str()).collect();
         these
             .iter()
-            .filter(|column| !from.iter().any(|known| known.name == column.name))
+            .filter(|column| !known.contains(column.name.as_str()))
             .map(|column| format!("{:?}", column.name))
             .take(8)
             .collect()
@@ -291,8 +326,9 @@ impl Plan {
         names: &Arc<Names>,
         options: &ReadOptions,
     ) -> Result<Plan> {
+        let places = Index::new(path, columns);
         let number = |name: &String| -> Result<usize> {
-            let index = find(path, columns, name, None)?;
+            let index = places.find(name, None)?;
             // Text is judged value by value in CSV files: an early block may hold nothing but bad values.
             if matches!(columns[index].kind, ColumnKind::Text { .. } | ColumnKind::Empty | ColumnKind::Number)
             {
@@ -307,7 +343,7 @@ impl Plan {
             width: columns.len(),
             features,
             weights: names.weights.as_ref().map(number).transpose()?,
-            by: names.by.as_ref().map(|name| find(path, columns, name, Some(Parameter::By))).transpose()?,
+            by: names.by.as_ref().map(|name| places.find(name, Some(Parameter::By))).transpose()?,
             names: Arc::clone(names),
             skip_bad_rows: options.skip_bad_rows,
             missing: options.missing,

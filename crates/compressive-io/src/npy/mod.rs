@@ -36,6 +36,9 @@ pub(crate) fn open_file(path: &Arc<str>) -> Result<Opened> {
     if size < header.file_bytes() {
         return Err(Error::Truncated { path: path.to_string(), expected: header.file_bytes(), found: size });
     }
+    if size > header.file_bytes() {
+        return Err(trailing(path, Some(size - header.file_bytes())));
+    }
     let opened = (columns(&header), header.n_rows);
     let table = NpyFile { path: Arc::clone(path), header: Arc::new(header) };
     Ok(finish(path, opened, Some(size), Box::new(table)))
@@ -56,6 +59,16 @@ pub(crate) fn open_stream(path: &Arc<str>, mut stream: PeekReader) -> Result<Ope
     let opened = (columns(&header), header.n_rows);
     let table = NpyStream { path: Arc::clone(path), stream: Some(stream), header: Arc::new(header) };
     Ok(finish(path, opened, None, Box::new(table)))
+}
+
+/// The error for bytes behind the array, of which nobody knows what they are.
+fn trailing(path: &str, n_bytes: Option<u64>) -> Error {
+    let count = n_bytes.map_or_else(|| "bytes".to_owned(), |n| format!("{n} bytes"));
+    Error::Unsupported {
+        path: path.to_owned(),
+        what: format!("{count} follow the array that its header announces"),
+        remedy: "save one array a file, and write it again if its header is damaged",
+    }
 }
 
 fn finish(
@@ -166,6 +179,7 @@ impl NpyStream {
         plan: &Arc<Plan>,
         mut input: Box<dyn Read + Send>,
         n_rows: u64,
+        whole: bool,
     ) -> Result<Box<dyn Parts>> {
         std::io::copy(&mut (&mut input).take(self.header.data_start), &mut std::io::sink())
             .map_err(|source| Error::io(&self.path, "read", source))?;
@@ -176,6 +190,7 @@ impl NpyStream {
             pool: BufferPool::default(),
             next: 0,
             end: n_rows,
+            whole,
         }))
     }
 }
@@ -183,7 +198,7 @@ impl NpyStream {
 impl Table for NpyStream {
     fn parts(&mut self, plan: &Arc<Plan>) -> Result<Box<dyn Parts>> {
         let stream = self.stream.take().ok_or_else(|| self.consumed())?;
-        self.blocks(plan, Box::new(stream), self.header.n_rows)
+        self.blocks(plan, Box::new(stream), self.header.n_rows, true)
     }
 
     fn head(&mut self, plan: &Arc<Plan>, max_bytes: usize) -> Result<Box<dyn Parts>> {
@@ -192,7 +207,7 @@ impl Table for NpyStream {
         let bytes = stream.peek(max_bytes).map_err(|source| Error::io(&self.path, "read", source))?.to_vec();
         let data = bytes.len() as u64 - self.header.data_start.min(bytes.len() as u64);
         let rows = (data / self.header.row_bytes().max(1) as u64).min(self.header.n_rows);
-        self.blocks(plan, Box::new(std::io::Cursor::new(bytes)), rows)
+        self.blocks(plan, Box::new(std::io::Cursor::new(bytes)), rows, false)
     }
 
     fn sample(&mut self, _: &Arc<Plan>, _: &Spread, _: Sink<'_>) -> Result<bool> {
@@ -208,12 +223,18 @@ struct StreamBlocks {
     pool: BufferPool,
     next: u64,
     end: u64,
+    /// Whether nothing may follow the last row.
+    whole: bool,
 }
 
 impl Parts for StreamBlocks {
     fn next_part(&mut self) -> Result<Option<Box<dyn RowReader + Send>>> {
         if self.next >= self.end {
-            return Ok(None);
+            let mut beyond = Vec::new();
+            let ended = !self.whole
+                || fileio::fill(&mut *self.input, &mut beyond, 1)
+                    .map_err(|source| Error::io(&self.plan.path, "read", source))?;
+            return if ended { Ok(None) } else { Err(trailing(&self.plan.path, None)) };
         }
         let first = self.next;
         self.next = (first + rows_per_part(&self.header)).min(self.end);
