@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod interrupt;
 mod ledger;
+mod notes;
 mod output;
 mod words;
 

@@ -39,6 +39,18 @@ impl ColumnKind {
             ColumnKind::Other(name) => format!("of type {name}"),
         }
     }
+
+    /// What several such columns are called.
+    fn group(&self) -> &'static str {
+        match self {
+            ColumnKind::Number => "numeric columns",
+            ColumnKind::Text { .. } => "text columns",
+            ColumnKind::Time => "columns of dates or times",
+            ColumnKind::Nested => "nested columns",
+            ColumnKind::Empty => "empty columns",
+            ColumnKind::Other(_) => "columns of other types",
+        }
+    }
 }
 
 /// A value as it is shown in messages: quoted and cut after 40 characters.
@@ -64,6 +76,8 @@ pub struct LeftOut {
     pub name: String,
     /// Why it is left out: `text (such as "Paris")`, `excluded`, ...
     pub reason: String,
+    /// What columns left out for such a reason are called: `text columns`, `constant columns`, ...
+    pub group: &'static str,
     /// Whether the user's own options leave it out (`--columns`, `--exclude`, `--by`, `--weights`), and not
     /// what it holds.
     pub asked: bool,
@@ -94,7 +108,8 @@ pub(crate) fn choose(
         match asked.reason_against(column) {
             Some(reason) => {
                 let asked = asked.reason(column).is_some();
-                left_out.push(LeftOut { name: column.name.clone(), reason, asked });
+                let group = column.kind.group();
+                left_out.push(LeftOut { name: column.name.clone(), reason, group, asked });
             }
             None => features.push(column.name.clone()),
         }

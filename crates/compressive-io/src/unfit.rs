@@ -21,27 +21,32 @@ pub(crate) fn unfit(pilot: &Pilot) -> Vec<LeftOut> {
     let found: Vec<LeftOut> = (0..dim)
         .filter_map(|c| {
             let column: Vec<f64> = pilot.rows.iter().skip(c).step_by(dim).copied().collect();
-            let reason = reason(&pilot.columns[c], &column)?;
-            Some(LeftOut { name: pilot.columns[c].clone(), reason, asked: false })
+            let (reason, group) = reason(&pilot.columns[c], &column)?;
+            Some(LeftOut { name: pilot.columns[c].clone(), reason, group, asked: false })
         })
         .collect();
     if found.len() < dim { found } else { Vec::new() }
 }
 
-fn reason(name: &str, column: &[f64]) -> Option<String> {
+/// Why a column is left out, and what several such columns are called.
+fn reason(name: &str, column: &[f64]) -> Option<(String, &'static str)> {
     let present: Vec<f64> = column.iter().copied().filter(|x| !x.is_nan()).collect();
     let missing = column.len() - present.len();
     if present.len() < 2 && missing > 0 {
-        return Some("empty".to_owned());
+        return Some(("empty".to_owned(), "empty columns"));
     }
     if missing as f64 > MISSING_MOST * column.len() as f64 {
-        return Some(format!("{missing} of {} entries of the sample are missing", column.len()));
+        let share = 100.0 * missing as f64 / column.len() as f64;
+        return Some((
+            format!("{share:.0}% of its entries are missing in the sample"),
+            "mostly empty columns",
+        ));
     }
     let first = *present.first()?;
     if present.len() > 1 && present.iter().all(|x| *x == first) {
-        return Some(format!("constant, {first} in the sample"));
+        return Some((format!("constant, {first} in the sample"), "constant columns"));
     }
-    numbers_rows(name, column).then(|| "it numbers the rows".to_owned())
+    numbers_rows(name, column).then(|| ("it numbers the rows".to_owned(), "columns that number the rows"))
 }
 
 fn numbers_rows(name: &str, column: &[f64]) -> bool {
@@ -108,7 +113,7 @@ mod tests {
             ("year", "constant, 2013 in the sample"),
             ("n", "it numbers the rows"),
             ("ID", "it numbers the rows"),
-            ("gone", "16 of 30 entries of the sample are missing"),
+            ("gone", "53% of its entries are missing in the sample"),
             ("none", "empty"),
         ];
         assert_eq!(found, expected.map(|(name, reason)| (name.to_owned(), reason.to_owned())));

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::sketch::with_progress;
 use super::wrong_usage;
 use crate::args::{DataArgs, DesignArgs, PurposeArgs, RecipeArgs, ThreadArgs};
-use crate::output;
+use crate::{notes, output};
 use compressive_report::words::recipe;
 
 /// Writes a spec designed on a sample of the data.
@@ -68,9 +68,7 @@ pub fn open_job(job: &Job, quiet: bool) -> Result<Dataset> {
 }
 
 fn tell_left_out(dataset: Dataset, quiet: bool) -> Result<Dataset> {
-    for left in dataset.left_out().iter().filter(|left| !left.asked) {
-        note(quiet, &format!("left out column `{}`: {}", left.name, left.reason));
-    }
+    notes::left_out(dataset.left_out(), "").iter().for_each(|text| note(quiet, text));
     Ok(dataset)
 }
 
@@ -137,10 +135,9 @@ pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way
         None => {
             let known = dataset.left_out().len();
             let recipe = job.recipe(dataset, way.again, &DriveOptions::default())?;
-            for left in &dataset.left_out()[known..] {
-                let forced = "; --columns uses it all the same";
-                note(way.quiet, &format!("left out column `{}`: {}{forced}", left.name, left.reason));
-            }
+            let found =
+                notes::left_out(&dataset.left_out()[known..], "; --columns names what to use all the same");
+            found.iter().for_each(|text| note(way.quiet, text));
             Ok(recipe)
         }
     }

@@ -14,6 +14,7 @@ use super::design::{Way, find_recipe, job, note, open_job, request, tell_reasons
 use super::{check_folder, check_output, read_spec};
 use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
 use crate::interrupt;
+use crate::notes::few;
 use crate::output::{self, bytes, count, seconds};
 use compressive_report::words::recipe;
 
@@ -210,7 +211,7 @@ impl Done {
             let text = format!(
                 "filled {} missing {entries} with the column's centre: {}; --missing skip leaves such rows out",
                 output::thousands(total),
-                columns.join(", ")
+                few(&columns)
             );
             note(quiet, &text);
         }
