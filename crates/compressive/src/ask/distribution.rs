@@ -3,8 +3,8 @@
 //!
 //! - A drawn row is one of a cell: $x = c_a + L_a e$ with a standard normal e, and a cell a with probability
 //!   $w_a$. Columns in which a cell has one value keep that value: centres are written in steps, and of all
-//!   numbers within a step the one with the fewest digits is taken, which is the table's own for whole numbers
-//!   and for flags. Where a cell lies in the data box, its rows are drawn in to the grown box.
+//!   numbers within a step the one with the fewest digits is taken, which is the table's own for counts and
+//!   flags. Where a cell lies in the data box, its rows are drawn in to the grown box.
 //! - The log-density is that of $(1 - \beta) \sum_a w_a N(c_a, \Sigma_a) + \beta N(\mu, \Sigma)$ in nats and
 //!   in the table's units, with the mean and the covariance of all rows in the last part and
 //!   $\beta$ = [`BACKGROUND`]: rows far from all cells have finite scores, lower the farther they are. A value
@@ -39,8 +39,8 @@ use crate::sketch::{Moments, Sketch};
 
 /// Share of the one broad Gaussian in a log-density: small beside any cell, and enough for finite scores.
 const BACKGROUND: f64 = 1e-3;
-/// Part of a column's variance that is added to the broad Gaussian's, so that columns that are combinations of
-/// others leave it a density.
+/// Part of a column's variance that is added to the broad Gaussian's, so that columns that are combinations
+/// of others leave it a density.
 const RIDGE: f64 = 1e-6;
 
 /// Where the rows behind a sketch are.
@@ -49,7 +49,7 @@ pub struct Distribution {
     /// Sums of the weights up to each cell.
     cumulative: Vec<f64>,
     working: Working,
-    /// Most that a point mass is moved by the rounding of its centre, in each column; 0 where columns are mixed.
+    /// Most that rounding of centres moves a point mass, in each column; 0 where columns are mixed.
     rounding: Vec<f64>,
     /// The grown box in the user's units.
     limits: Option<(Vec<f64>, Vec<f64>)>,

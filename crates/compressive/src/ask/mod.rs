@@ -1,5 +1,5 @@
-//! Questions to sketches and models: queries, differences between sketches, rows like those behind one, what a model explains, why a fit
-//! failed.
+//! Questions to sketches and models: queries, differences between sketches, rows like those behind one,
+//! what a model explains, why a fit failed.
 
 pub mod compare;
 pub mod diagnose;
