@@ -20,6 +20,8 @@ pub(crate) struct Blocks {
 
 /// Added to the diagonal of a group's correlations until they have a factor.
 const JITTER: f64 = 1e-6;
+/// Steps of an outline's centres from the lowest to the highest.
+const STEPS: f64 = 65_535.0;
 
 impl Blocks {
     /// The cells of an outline. A factor is that of the group's correlations, its rows times the cell's
@@ -41,6 +43,17 @@ impl Blocks {
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.centres.len() / self.dim
+    }
+
+    /// Width of the steps that centres are written in, for each coordinate.
+    pub fn steps(&self) -> Vec<f64> {
+        let range = |c: usize| {
+            let all = self.centres.iter().skip(c).step_by(self.dim);
+            let (low, high) =
+                all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+            (high - low).max(0.0)
+        };
+        (0..self.dim).map(|c| range(c) / STEPS).collect()
     }
 
     /// Entries of a factor.

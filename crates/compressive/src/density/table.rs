@@ -167,7 +167,7 @@ impl Density {
     }
 
     /// Mean and second moments about it, d rows of d.
-    fn moments(&self) -> (Vec<f64>, Vec<f64>) {
+    pub fn moments(&self) -> (Vec<f64>, Vec<f64>) {
         let d = self.dim();
         let mut mean = vec![0.0; d];
         for (centre, w) in self.blocks.centres.chunks_exact(d).zip(self.weights()) {

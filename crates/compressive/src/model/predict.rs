@@ -92,7 +92,7 @@ impl Model {
                 return Err(refuse(problem).advise(Remedy::FitAgain(others.into())));
             }
             Content::Gmm { weights, covariances, .. } => {
-                Some((0..self.k).map(|l| Component::new(weights[l], covariances, l, self.dim())).collect())
+                return Ok(Predictor::mixture(weights, locations, covariances));
             }
         };
         Ok(Predictor { dim: self.dim(), locations, components })
@@ -178,6 +178,17 @@ impl Component {
 }
 
 impl Predictor {
+    /// A mixture of Gaussians with k rows of d `means`; its covariances have Cholesky factors.
+    pub(crate) fn mixture(weights: &[f64], means: Vec<f64>, covariances: &Covariances) -> Predictor {
+        let dim = means.len() / weights.len().max(1);
+        let component = |(l, w): (usize, &f64)| Component::new(*w, covariances, l, dim);
+        Predictor {
+            dim,
+            locations: means,
+            components: Some(weights.iter().enumerate().map(component).collect()),
+        }
+    }
+
     /// Measures rows of d columns, in the user's units, and adds what is wanted to the end of `out`.
     ///
     /// # Errors

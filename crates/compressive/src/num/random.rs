@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Latent = 12,
     /// Weights of convolutional filter `index`.
     Filters = 16,
+    /// Row `index` drawn from the distribution behind a sketch.
+    DrawnRows = 17,
     /// Noise that tests and experiments can repeat.
     TestNoise = 7,
 }

@@ -206,7 +206,7 @@ fn half(target: &Target, law: usize) -> Target {
 }
 
 /// The data box, grown.
-pub(super) fn limits(operator: &SketchOperator) -> Option<(Vec<f64>, Vec<f64>)> {
+pub(in crate::ask) fn limits(operator: &SketchOperator) -> Option<(Vec<f64>, Vec<f64>)> {
     let bounds = operator.spec().bounds.as_ref()?;
     let margin = |c: usize| MARGIN * (bounds.high[c] - bounds.low[c]);
     let low = (0..bounds.low.len()).map(|c| match bounds.low[c] {

@@ -72,6 +72,7 @@ use entries::Features;
 use exact::Exact;
 use expr::Linear;
 use law::Law;
+pub(super) use law::limits;
 use on_density::OnDensity;
 use parse::QueryKind;
 use plan::Plan;

@@ -42,8 +42,6 @@ const TIED: f64 = 1.2;
 const UNSEEN: f64 = 1.5;
 /// Functions up to which their covariances are wanted; bins and thresholds are told one by one.
 const JOINT: usize = 20;
-/// Steps of an outline's centres from the lowest to the highest.
-const STEPS: f64 = 65_535.0;
 
 /// A density as points in the user's units.
 pub(super) struct OnDensity {
@@ -78,8 +76,6 @@ impl OnDensity {
             let all = density.likely_weights(&mut stream);
             cells.iter().map(|&a| all[a]).collect()
         };
-        let steps: Vec<f64> =
-            (0..d).map(|c| range(blocks.centres.iter().skip(c).step_by(d)) / STEPS).collect();
         let mass = |a: &usize| blocks.variances[a * d..(a + 1) * d].iter().map(|v| *v == 0.0);
         let mut found = OnDensity {
             sample: Sample {
@@ -92,7 +88,7 @@ impl OnDensity {
             draws: (0..DRAWS).map(&mut draw).collect(),
             // Whitened coordinates mix the columns, none of which is then known to have ties.
             masses: cells.iter().flat_map(mass).collect(),
-            rounding: working.reach(steps.iter().copied().fold(0.0, f64::max)),
+            rounding: working.reach(blocks.steps().into_iter().fold(0.0, f64::max)),
             pilot_rows: outline.pilot_rows().max(1) as f64,
         };
         let centres = cells.iter().map(|&a| working.location(&blocks.centres[a * d..(a + 1) * d]));
@@ -216,10 +212,4 @@ impl OnDensity {
         let noise = vec![vec![0.0; n * n]];
         Posterior { means, approximation: vec![approximation], noise, functions: vec![functions] }
     }
-}
-
-/// Largest less smallest.
-fn range<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
-    (high - low).max(0.0)
 }
