@@ -37,11 +37,22 @@ def csv(tmp_path, text):
 GOOD = "".join(f"{i % 7},{i % 5}\n" for i in range(20))
 
 
-@pytest.mark.parametrize("bad", ["nan", "NaN", "inf", "-Infinity", "", "n/a", "1.2.3"])
+@pytest.mark.parametrize("bad", ["inf", "-Infinity", "1.2.3"])
 def test_a_bad_value_names_file_row_line_and_column(tmp_path, refused, program, bad):
     data = csv(tmp_path, "a,b\n" + GOOD + f"3,{bad}\n" + GOOD)
     refused(data, "in.csv", "row 21", "line 22", '"b"', "--skip-bad-rows")
     done = program.json("sketch", *data, "-o", "skipped.sketch", "--skip-bad-rows")
+    assert (done["rows_read"], done["rows_skipped"]) == (40, 1)
+
+
+@pytest.mark.parametrize("missing", ["nan", "NaN", "", "n/a"])
+def test_a_missing_value_is_filled_or_an_error_that_names_its_place(tmp_path, refused, program, missing):
+    data = csv(tmp_path, "a,b\n" + GOOD + f"3,{missing}\n" + GOOD)
+    done = program.run("sketch", *data, "-o", "filled.sketch", "--json")
+    assert json.loads(done.stdout)["rows_read"] == 41
+    assert b"filled 1 missing entry" in done.stderr and b"`b` 1" in done.stderr
+    refused([*data, "--missing", "error"], "in.csv", "row 21", "line 22", '"b"', "--skip-bad-rows")
+    done = program.json("sketch", *data, "-o", "skipped.sketch", "--missing", "error", "--skip-bad-rows")
     assert (done["rows_read"], done["rows_skipped"]) == (40, 1)
 
 
@@ -75,7 +86,11 @@ def test_files_without_rows_or_columns(tmp_path, refused):
 
 def test_one_row_and_constant_columns_cannot_set_a_scale(tmp_path, refused, program):
     refused(csv(tmp_path, "a,b\n1,2\n"), "at least 2 rows")
-    refused(csv(tmp_path, "a,b\n1,7\n2,7\n3,7\n"), "`b` is constant", "--exclude b")
+    constant = csv(tmp_path, "a,b\n1,7\n2,7\n4,7\n")
+    refused([*constant, "--columns", "a,b"], "`b` is constant", "--exclude b")
+    done = program.run("sketch", *constant, "-o", "a.sketch")
+    assert done.returncode == 0 and b"left out column `b`: constant" in done.stderr
+    assert json.loads(program("inspect", "a.sketch", "--spec"))["columns"] == ["a"]
     # With a spec, one row is a row like any other.
     csv(tmp_path, "a,b\n" + GOOD)
     program("design", "in.csv", "-o", "spec.json")
@@ -124,7 +139,7 @@ def test_damaged_parquet_pages_are_an_error_and_never_a_panic(tmp_path, program,
 def test_nulls_and_other_types_in_parquet(tmp_path, refused, program):
     table = pa.table({"a": [1.0, 2.0, None, 4.0], "b": [1, 2, 3, 4], "when": pa.array([1, 2, 3, 4], pa.timestamp("s")), "who": list("wxyz")})
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
-    refused(["t.parquet"], "t.parquet", "row 3", '"a"', "null")
+    refused(["t.parquet", "--missing", "error"], "t.parquet", "row 3", '"a"', "null")
     done = program.run("sketch", "t.parquet", "-o", "ok.sketch", "--exclude", "a")
     assert done.returncode == 0
     assert b"`who`" in done.stderr and b"`when`" in done.stderr

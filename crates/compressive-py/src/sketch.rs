@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use compressive::ask::Distribution;
 use compressive::privacy::AnySketch;
 use compressive::{SketchOperator, SketchSpec as CoreSpec};
 use compressive_io::write_atomic;
-use numpy::PyArray1;
+use numpy::ndarray::Array2;
+use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -14,6 +16,7 @@ use crate::error;
 use crate::private::PrivateSketch;
 use crate::source::{Source, source_of};
 use crate::spec::SketchSpec;
+use crate::table::table;
 
 /// Exact sums of the features of some rows, under one recipe. A few kilobytes, whatever the number of rows.
 ///
@@ -54,6 +57,11 @@ impl Sketch {
     /// The operator, drawn when it is first asked for.
     pub fn operator(&self) -> PyResult<Arc<SketchOperator>> {
         operator_of(&self.operator, || self.lock().spec().clone())
+    }
+
+    fn distribution(&self, py: Python<'_>) -> PyResult<Distribution> {
+        let (operator, sums) = (self.operator()?, self.copy_core());
+        py.detach(|| Distribution::new(&operator, &sums.moments()?)).map_err(error::core)
     }
 
     fn same_operator(&self, sums: compressive::Sketch) -> Sketch {
@@ -168,6 +176,30 @@ impl Sketch {
             return Ok(self.copy());
         }
         Err(PyTypeError::new_err("a sketch can only be added to sketches with the same recipe"))
+    }
+
+    /// Rows like those behind the sketch, ndarray of shape (n, d); the recipe needs an outline, as those
+    /// designed on a sample for "kmeans", "kmedians" or "gmm" have. Values that many rows share are drawn
+    /// exactly; the same seed gives the same rows.
+    #[pyo3(signature = (n, *, seed=0))]
+    fn sample<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let distribution = self.distribution(py)?;
+        let values = py.detach(|| distribution.sample(n, seed));
+        let array = Array2::from_shape_vec((n, distribution.dim()), values);
+        Ok(PyArray2::from_owned_array(py, array.map_err(|e| error::argument(e.to_string()))?))
+    }
+
+    /// Log-density of each row of a table under the distribution behind the sketch, ndarray of shape (n,), in
+    /// nats: the lowest are the least usual rows. The recipe needs an outline, as for `sample`.
+    #[pyo3(signature = (data, *, threads=0))]
+    fn log_density<'py>(&self, data: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+        let py = data.py();
+        let distribution = self.distribution(py)?;
+        let source = source_of(data, self.lock().spec().columns.clone(), None, false)?;
+        let all = table(py, &source.borrow(), threads, distribution.dim(), 1, |rows| {
+            distribution.log_densities(rows)
+        })?;
+        all.call_method0("ravel")
     }
 
     /// An independent copy.

@@ -46,7 +46,7 @@ impl GeneratorArgs {
 
 #[derive(Args)]
 pub struct SampleArgs {
-    /// A generative network, or a mixture of Gaussians
+    /// A sketch whose recipe has an outline, a generative network, or a mixture of Gaussians
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     /// Rows

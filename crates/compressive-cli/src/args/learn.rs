@@ -141,7 +141,7 @@ pub struct PredictArgs {
 
 #[derive(Args)]
 pub struct ScoreArgs {
-    /// The model
+    /// The model; with --anomaly a sketch or a mixture
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
     #[command(flatten)]
@@ -149,6 +149,12 @@ pub struct ScoreArgs {
     /// Compare with the classes in this column, numbers or text: adjusted Rand index
     #[arg(long, value_name = "COLUMN")]
     pub labels: Option<String>,
+    /// The log-density of each row: the lowest are the least usual rows
+    #[arg(long, conflicts_with = "labels")]
+    pub anomaly: bool,
+    /// Where to write the log-density of each row, in their order: .csv, .parquet or .npy
+    #[arg(short, long, value_name = "SCORES", requires = "anomaly")]
+    pub output: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

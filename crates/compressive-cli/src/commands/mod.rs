@@ -23,6 +23,7 @@ pub mod query;
 pub mod report;
 pub mod sample;
 pub mod score;
+pub mod score_anomaly;
 pub mod score_classes;
 pub mod score_components;
 #[cfg(feature = "collector")]
@@ -36,6 +37,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
+use compressive::ask::Distribution;
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
 use compressive::{Sketch, SketchSpec};
@@ -73,6 +75,19 @@ pub fn read_plain_sketch(path: &Path, why_not_private: &str) -> Result<Sketch> {
         AnySketch::Plain(sketch) => Ok(sketch),
         AnySketch::Private(_) => bail!("{} is a private sketch: {why_not_private}", path.display()),
     }
+}
+
+/// Whether a file can only be a sketch: it is no JSON.
+pub fn is_sketch(path: &Path) -> Result<bool> {
+    Ok(!looks_like_json(&read(path)?))
+}
+
+/// The distribution of the rows behind a sketch, and its columns.
+pub fn read_distribution(path: &Path) -> Result<(Distribution, Vec<String>)> {
+    let sketch = read_any_sketch(path)?;
+    let operator = sketch.spec().clone().build()?;
+    let found = sketch.moments().and_then(|moments| Distribution::new(&operator, &moments));
+    Ok((found.with_context(|| path.display().to_string())?, sketch.spec().columns.clone()))
 }
 
 /// Reads a spec from its JSON, or from a sketch made with it.

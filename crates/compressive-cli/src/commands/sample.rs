@@ -1,4 +1,4 @@
-//! `sample`: rows drawn from a model.
+//! `sample`: rows drawn from a sketch or a model.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use compressive_data::{Mixture, Rng, Shape};
 use compressive_io::{CellType, Cells, TableFormat, TableWriter};
 use serde_json::json;
 
-use super::{check_output, generator, read_model};
+use super::{check_output, generator, is_sketch, read_distribution, read_model};
 use crate::args::SampleArgs;
 use crate::interrupt;
 use crate::output::{self, count};
@@ -16,9 +16,12 @@ use crate::output::{self, count};
 /// Values made at a time.
 const CHUNK_VALUES: usize = 1 << 18;
 
-/// Draws rows from a mixture or a generative network.
+/// Draws rows from the density of a sketch, a mixture or a generative network.
 pub fn run(args: &SampleArgs) -> Result<()> {
     check_output(&args.output)?;
+    if is_sketch(&args.model)? {
+        return sample_sketch(args);
+    }
     let model = read_model(&args.model)?;
     if let Content::Generator(network) = &model.content {
         return generator::sample(args, network, &model.columns);
@@ -31,6 +34,20 @@ pub fn run(args: &SampleArgs) -> Result<()> {
             let column =
                 |c: usize| Cells::F64(sample.values.iter().skip(c).step_by(sample.dim).copied().collect());
             Ok((0..sample.dim).map(column).collect())
+        })
+    })?
+}
+
+/// Draws rows from the density of a sketch.
+fn sample_sketch(args: &SampleArgs) -> Result<()> {
+    let (distribution, columns) = read_distribution(&args.model)?;
+    let (dim, mut done) = (columns.len(), 0);
+    interrupt::watched(|cancel| {
+        write_rows(args, &columns, cancel, &mut |rows| {
+            let values = distribution.sample_from(done, rows, args.seed.seed);
+            done += rows;
+            let column = |c: usize| Cells::F64(values.iter().skip(c).step_by(dim).copied().collect());
+            Ok((0..dim).map(column).collect())
         })
     })?
 }

@@ -20,6 +20,9 @@ const CLASSES_MAX: usize = 100_000;
 
 /// Measures a model on rows.
 pub fn run(args: &ScoreArgs) -> Result<()> {
+    if args.anomaly {
+        return super::score_anomaly::run(args);
+    }
     let model = read_model(&args.model)?;
     match &model.content {
         Content::Pca { .. } => return score_components::run(args, &model),

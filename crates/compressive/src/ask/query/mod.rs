@@ -246,17 +246,23 @@ fn estimate(
     if queries.is_empty() {
         return Ok(Vec::new());
     }
+    let map = &operator.spec().map;
+    let only_waves = || {
+        let problem = format!(
+            "questions are answered from an outline's cells or from waves, and this sketch has the feature `{}` and no outline",
+            map.name()
+        );
+        Err(Error::Task { field: "feature", problem }.advise(Remedy::of_waves()))
+    };
+    if map.waves().is_none() && operator.spec().outline.is_none() {
+        return only_waves();
+    }
     let target = Target::new(operator, moments)?;
     if let Some(density) = OnDensity::new(operator, &target, params.seed)? {
         return density.answers(operator, queries, moments.rows, params.rows_std);
     }
-    let map = &operator.spec().map;
     if map.waves().is_none() {
-        let problem = format!(
-            "questions are answered from sketches of waves, and this one is of the feature `{}`",
-            map.name()
-        );
-        return Err(Error::Task { field: "feature", problem }.advise(Remedy::of_waves()));
+        return only_waves();
     }
     let features = Features::new(operator);
     let first = Law::learn(operator, &target, params, None)?;
