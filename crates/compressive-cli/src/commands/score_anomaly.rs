@@ -20,7 +20,7 @@ const SHOWN: usize = 10;
 
 /// What gives rows a log-density.
 enum Law {
-    Sketch(Distribution),
+    Sketch(Box<Distribution>),
     Mixture(Predictor),
 }
 
@@ -28,7 +28,7 @@ impl Law {
     fn read(args: &ScoreArgs) -> Result<(Law, Vec<String>)> {
         if is_sketch(&args.model)? {
             let (distribution, columns) = read_distribution(&args.model)?;
-            return Ok((Law::Sketch(distribution), columns));
+            return Ok((Law::Sketch(Box::new(distribution)), columns));
         }
         let model = read_model(&args.model)?;
         if !matches!(model.content, Content::Gmm { .. }) {
