@@ -262,8 +262,15 @@ fn from_density(
     let fit = on_density::fit_of(&found.mixture, &family).ok_or_else(few)?;
     let parameters = (k * (1 + family.n_params()) - 1) as f64;
     let score = Some(parameters * target.rows.ln() / target.rows - 2.0 * found.likelihood);
-    let own = Decoded { score, ..judged(target, family, fit) };
-    if own.misfit.value() > polished_up_to(target) {
+    let own = Decoded { score, ..judged(target, family.clone(), fit) };
+    if own.misfit.value() > polished_up_to(target) || target.rows < ROWS_PER_PARAMETER * parameters {
+        return Ok(own);
+    }
+    // A descent tells for little whether the sketch can be explained at all.
+    let clean = target.without_harmonics(&family, &own.fit);
+    let mut near = own.fit.clone();
+    Problem::new(&clean, &family).descend(&mut near, DESCENT);
+    if judged(target, family, near.clone()).misfit.value() > NEARLY {
         return Ok(own);
     }
     let settings = AutoParams {
@@ -274,14 +281,17 @@ fn from_density(
         seed: params.seed,
         ..AutoParams::default()
     };
-    let clean = target.without_harmonics(&own.family, &own.fit);
-    let polished = auto_near(&clean, own.fit.clone(), &settings)?;
+    let polished = auto_near(&clean, near, &settings)?;
     let likelihood = found.cloud_likelihood(&polished.family, &polished.fit);
     let lost = likelihood.map_or(f64::INFINITY, |likelihood| found.likelihood - likelihood);
     let explains = polished.misfit.explained() != Explained::No;
     Ok(if lost < 0.0 || (explains && lost < TOLERATED) { Decoded { score, ..polished } } else { own })
 }
 
+/// Rows for each parameter below which a mixture is not polished: the polish knows no prior.
+const ROWS_PER_PARAMETER: f64 = 10.0;
+/// Misfit after a descent above which the sketch will not be explained.
+const NEARLY: f64 = 5.0;
 /// The least of [`polished_up_to`].
 const POLISHED: f64 = 30.0;
 /// Nats a row that a mixture which explains the sketch may lose under the density, whose cells are Gaussian

@@ -14,10 +14,13 @@ use crate::num::em::{Blobs, Mixture, Regular, Scatter, Start, em};
 use crate::num::linear::cholesky;
 use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, nearest};
 use crate::num::random::{Purpose, Stream};
+use crate::num::swaps::exchange;
 use crate::num::weiszfeld::medians;
 
 /// Runs on the cells.
 const STARTS: usize = 16;
+/// Exchanges that are tried on each start, or as many as there are centres.
+pub(super) const EXCHANGES: usize = 25;
 /// Runs that are finished on the points.
 const FINISHED: usize = 3;
 /// Rounds of a run at most.
@@ -150,9 +153,11 @@ fn starts(cells: Points<'_>, k: usize, seed: u64, algorithm: Algorithm) -> Optio
         return None;
     }
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 4);
-    let mut runs: Vec<Run> = (0..STARTS)
-        .map(|_| (algorithm.run)(cells, greedy_plus_plus(cells, k, algorithm.loss, &mut stream)))
-        .collect();
+    let mut start = || {
+        let drawn = greedy_plus_plus(cells, k, algorithm.loss, &mut stream);
+        exchange(cells, drawn, EXCHANGES.max(k), algorithm.loss, &mut stream)
+    };
+    let mut runs: Vec<Run> = (0..STARTS).map(|_| (algorithm.run)(cells, start())).collect();
     runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     runs.dedup_by(|a, b| (a.cost - b.cost).abs() <= 1e-6 * b.cost);
     runs.truncate(FINISHED);

@@ -16,6 +16,7 @@ use crate::model::{Content, Covariances, Explained, Model, Working, to_working};
 use crate::num::em::{Blobs, Mixture, Scatter};
 use crate::num::lloyd::{Points, greedy_plus_plus, lloyd};
 use crate::num::random::{Purpose, Stream};
+use crate::num::swaps::exchange;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
@@ -91,9 +92,14 @@ fn centres(rows: &[f64], d: usize, start: Vec<f64>, seed: u64) -> (Vec<f64>, Vec
     let points = Points::equal(rows, d);
     let k = start.len() / d;
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 6);
-    let mut best = lloyd(points, start, ROUNDS);
+    let run = |start: Vec<f64>, stream: &mut Stream| {
+        let steps = on_density::EXCHANGES.max(k);
+        lloyd(points, exchange(points, start, steps, |square| square, stream), ROUNDS)
+    };
+    let mut best = run(start, &mut stream);
     for _ in 0..STARTS {
-        let next = lloyd(points, greedy_plus_plus(points, k, |square| square, &mut stream), ROUNDS);
+        let drawn = greedy_plus_plus(points, k, |square| square, &mut stream);
+        let next = run(drawn, &mut stream);
         if next.cost < best.cost && !next.counts.contains(&0.0) {
             best = next;
         }

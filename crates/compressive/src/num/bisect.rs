@@ -3,6 +3,7 @@
 //! 1. All rows are one cell.
 //! 2. A cell is cut across its longest axis (some power iterations), where that lowers the sum of squares
 //!    most and leaves enough rows on both sides.
+//!    Where rows are few, both sides together can be cut into as many cells as the whole.
 //! 3. The cell whose cut gains most is cut next, until there are as many as wanted.
 //! 4. Rows move to nearer cells while the cell that they leave keeps enough.
 //!
@@ -25,22 +26,32 @@ struct Cut {
     right: Vec<u32>,
 }
 
+/// How cells are cut.
+#[derive(Clone, Copy)]
+struct Rule {
+    /// Rows of a cell.
+    least: usize,
+    /// Whether rows are too few for the cells wanted, so that no cut may leave fewer cells to be had.
+    tight: bool,
+}
+
 /// The cell of every row, for at most `cells` cells of at least `least` rows.
 pub(crate) fn bisect(rows: &[f64], dim: usize, cells: usize, least: usize) -> Vec<u32> {
     let n = rows.len() / dim;
+    let rule = Rule { least, tight: n < 2 * least * cells };
     // Step 1.
     let mut leaves: Vec<(Vec<u32>, Option<Cut>)> = vec![];
     let all: Vec<u32> = (0..n as u32).collect();
-    let first = cut(rows, dim, &all, least);
+    let first = cut(rows, dim, &all, rule);
     leaves.push((all, first));
     while leaves.len() < cells {
         // Step 3.
         let gain = |leaf: &(Vec<u32>, Option<Cut>)| leaf.1.as_ref().map_or(-1.0, |cut| cut.gain);
         let best = (0..leaves.len()).max_by(|&a, &b| gain(&leaves[a]).total_cmp(&gain(&leaves[b])));
         let Some(Cut { left, right, .. }) = best.and_then(|best| leaves[best].1.take()) else { break };
-        let next = cut(rows, dim, &right, least);
+        let next = cut(rows, dim, &right, rule);
         leaves.push((right, next));
-        let next = cut(rows, dim, &left, least);
+        let next = cut(rows, dim, &left, rule);
         leaves[best.unwrap_or(0)] = (left, next);
     }
     let mut cell = vec![0; n];
@@ -54,8 +65,8 @@ pub(crate) fn bisect(rows: &[f64], dim: usize, cells: usize, least: usize) -> Ve
 }
 
 /// Step 2; none if there are too few rows, or all are equal.
-fn cut(rows: &[f64], dim: usize, cell: &[u32], least: usize) -> Option<Cut> {
-    let n = cell.len();
+fn cut(rows: &[f64], dim: usize, cell: &[u32], rule: Rule) -> Option<Cut> {
+    let (n, least) = (cell.len(), rule.least);
     if n < 2 * least {
         return None;
     }
@@ -71,7 +82,8 @@ fn cut(rows: &[f64], dim: usize, cell: &[u32], least: usize) -> Option<Cut> {
         let [a, b] = [pair[0] as usize, pair[1] as usize];
         sum.iter_mut().zip(&centred[a * dim..(a + 1) * dim]).for_each(|(s, x)| *s += x);
         let left = at + 1;
-        if left < least || n - left < least || !(along[b] > along[a]) {
+        let wasteful = rule.tight && left / least + (n - left) / least < n / least;
+        if left < least || n - left < least || wasteful || !(along[b] > along[a]) {
             continue;
         }
         let gain = dot(&sum, &sum) * (1.0 / left as f64 + 1.0 / (n - left) as f64);
@@ -187,6 +199,15 @@ mod tests {
             .sum();
         // 100 cells of a disc leave about a hundredth of its variance, 4000 here.
         assert!(within < 100.0, "{within}");
+    }
+
+    #[test]
+    fn few_rows_give_as_many_cells_as_there_can_be() {
+        let mut stream = Stream::new(2, Purpose::PilotMixture, 0);
+        let rows: Vec<f64> = (0..3 * 150).map(|_| stream.normal()).collect();
+        let cell = bisect(&rows, 3, 100, 5);
+        let (counts, _) = centres(&rows, 3, 30, &cell);
+        assert_eq!(counts, vec![5; 30]);
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl<'a> Points<'a> {
         self.iter().map(|(row, w)| w * nearest(row, centers, self.dim).1).sum()
     }
 
-    fn row(self, i: usize) -> &'a [f64] {
+    /// A row.
+    pub fn row(self, i: usize) -> &'a [f64] {
         &self.rows[i * self.dim..(i + 1) * self.dim]
     }
 }
@@ -134,7 +135,8 @@ pub(crate) fn greedy_plus_plus(
     centers
 }
 
-fn square(a: &[f64], b: &[f64]) -> f64 {
+/// Squared distance.
+pub(crate) fn square(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 

@@ -12,4 +12,5 @@ pub(crate) mod parallel;
 pub(crate) mod random;
 pub(crate) mod solve;
 pub(crate) mod special;
+pub(crate) mod swaps;
 pub(crate) mod weiszfeld;
