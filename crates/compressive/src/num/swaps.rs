@@ -9,8 +9,8 @@
 //! 3. exchange the best of them, if that lowers the loss.
 //!
 //! From k-means++ starts some k log log k steps are within a constant of the best in expectation. Where
-//! Lloyd's rounds only move centres, an exchange takes one to another cluster. Cost: n d a step, n k d once, and
-//! k d more for each row that an exchange takes a centre from.
+//! Lloyd's rounds only move centres, an exchange takes one to another cluster. Cost: n d a step, n k d once,
+//! and k d more for each row that an exchange takes a centre from.
 //!
 //! Reference: \[LS19\] algorithm 2.
 
