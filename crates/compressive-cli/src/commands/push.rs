@@ -119,7 +119,8 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
     let request = request(&args.purpose, &args.recipe, args.seed.seed)?;
     let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
     let mut dataset = open_job(&job, args.data.quiet)?;
-    let way = Way { threads: args.threads.count(), quiet: args.data.quiet, max_groups: 1, again: true };
+    let (threads, quiet) = (args.threads.count(), args.data.quiet);
+    let way = Way { output: None, threads, quiet, max_groups: 1, again: true };
     let found = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
     tell_reasons(args.data.quiet, &found.reasons);
     make(args, client, &found.spec, every)?;
