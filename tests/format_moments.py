@@ -6,7 +6,7 @@ import json
 import struct
 
 import numpy as np
-from format_reference import UNIT, canonical_json, canonical_spec, counts_and_sums
+from format_reference import UNIT, canonical_json, canonical_spec, counts_and_sums, weights_text
 
 LIMIT = 2.0**20
 
@@ -47,14 +47,14 @@ def moment_file(spec, rows, weights=None):
     count, first, second = moment_sums(spec, rows, weights)
     halves = [half for s in first + second for half in (s % 2**64, s >> 64 & 2**64 - 1)]
     payload = struct.pack(f"<{len(numbers)}q", *numbers) + struct.pack(f"<{1 + len(halves)}Q", count, *halves)
+    said = weights_text(weights)
     metadata = {
         "compressive": "2",
         "fingerprint": hashlib.sha256(canonical.encode()).hexdigest()[:32],
-        "sha256": hashlib.sha256(payload).hexdigest(),
+        "sha256": hashlib.sha256(payload + said.get("weights", "").replace("fractional", "").encode()).hexdigest(),
         "spec": canonical,
     }
-    if weights is not None and not all(float(w).is_integer() for w in weights):
-        metadata["weights"] = "fractional"
+    metadata |= said
     end = 8 * len(numbers)
     header = canonical_json({
         "__metadata__": metadata,

@@ -300,18 +300,28 @@ def counts_and_sums(spec, rows, weights=None):
 
 def sketch_bytes(spec, rows, weights=None):
     """The whole `.sketch` file of rows (n, d) of f64, each counted `weights[i]` times if given."""
-    fractional = weights is not None and not all(float(w).is_integer() for w in weights)
-    return file_bytes(spec, counts_and_sums(spec, rows, weights), {"weights": "fractional"} if fractional else {})
+    return file_bytes(spec, counts_and_sums(spec, rows, weights), weights_text(weights))
+
+
+def weights_text(weights):
+    """What the metadata say of weights: that one is not whole, or the largest if it is above 1."""
+    if weights is None:
+        return {}
+    if not all(float(w).is_integer() for w in weights):
+        return {"weights": "fractional"}
+    return {"weights": str(int(max(weights)))} if max(weights) > 1 else {}
 
 
 def file_bytes(spec, numbers, extra):
     """The file of counts and sums; `extra` are the metadata that only some sketches have."""
     payload = struct.pack(f"<{len(numbers)}q", *numbers)
     canonical = canonical_spec(spec)
+    largest = extra.get("weights", "fractional").replace("fractional", "")
+    newer = largest or '"id":' in extra.get("privacy", "")
     metadata = {
-        "compressive": "1",
+        "compressive": "2" if newer else "1",
         "fingerprint": hashlib.sha256(canonical.encode()).hexdigest()[:32],
-        "sha256": hashlib.sha256(payload + extra.get("privacy", "").encode()).hexdigest(),
+        "sha256": hashlib.sha256(payload + extra.get("privacy", "").encode() + largest.encode()).hexdigest(),
         "spec": canonical,
     }
     header = canonical_json({

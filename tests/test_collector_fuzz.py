@@ -347,7 +347,7 @@ def sealed(sketch, counts, sums):
     return sketch[:start].replace(old, new) + payload
 
 
-def test_sketches_with_impossible_numbers_are_refused_though_their_checksum_agrees(fleet, server):
+def test_sketches_with_impossible_numbers_are_refused_though_their_checksum_agrees(fleet, server, tmp_path):
     fleet.make(server)
     start, _ = header_of(fleet.plain)
     numbers = struct.unpack(f"<{(len(fleet.plain) - start) // 8}q", fleet.plain[start:])
@@ -364,16 +364,23 @@ def test_sketches_with_impossible_numbers_are_refused_though_their_checksum_agre
         ((rows, weight), [weight + 1, *sums[1:]]),
         ((rows, weight), [least, *sums[1:]]),
         ((0, 0), sums),
+        # One row that weighs as much as 2^36 of them, which would be most of the stream's mean for ever.
+        ((1, 2**60), [0] * len(sums)),
     ]
     for i, (counts, others) in enumerate(forged):
         status, answer = fleet.push(server, SKETCH, f"forged-{i}", sealed(fleet.plain, counts, others))
         assert status == 400, (counts, status, answer)
+    # More rows than a batch may have, whatever they are sent as.
+    largest = sealed(fleet.plain, (full - 1, (full - 1) * 2**24), [0] * len(sums))
+    assert fleet.push(server, SKETCH, "largest", largest)[0] == 413
     assert server.buckets("fleet") == []
-    # As many rows as a sketch can have, and then no more: what is there stays as it is.
-    largest = sealed(fleet.plain, (full - 1, most), [0] * len(sums))
-    assert fleet.push(server, SKETCH, "largest", largest)[0] == 200
-    for i, (kind, body) in enumerate(fleet.bodies):
-        status, answer = fleet.push(server, kind, f"more-{i}", body)
-        assert status == (200 if i in (1, 4) else 400), (kind, status, answer)
-    assert server.ask("GET", "/v1/sketch?streams=fleet") == (200, largest)
     server.check_alive()
+    # As many rows as a sketch can have, and then no more: what is there stays as it is.
+    with Server(tmp_path / "large", "--max-rows", full) as server:
+        fleet.make(server)
+        assert fleet.push(server, SKETCH, "largest", largest)[0] == 200
+        for i, (kind, body) in enumerate(fleet.bodies):
+            status, answer = fleet.push(server, kind, f"more-{i}", body)
+            assert status == (200 if i in (1, 4) else 400), (kind, status, answer)
+        assert server.ask("GET", "/v1/sketch?streams=fleet") == (200, largest)
+        server.check_alive()

@@ -95,6 +95,39 @@ def test_bodies_that_are_too_large_are_refused_before_they_are_there(server, fle
     assert server.buckets("fleet") == []
 
 
+def test_a_key_that_comes_back_with_another_bucket_is_refused(server, fleet):
+    path = "/v1/streams/fleet/batches"
+    assert server.ask("POST", f"{path}?bucket={BUCKET}", fleet.bits, fleet.headers(BITS, "k"))[0] == 200
+    for bucket, status in ((f"?bucket={BUCKET}", 200), ("", 200), ("?bucket=2026-11-15", 422)):
+        found, answer = server.ask("POST", path + bucket, fleet.bits, fleet.headers(BITS, "k"))
+        assert found == status, answer
+    assert [b["bucket"] for b in server.buckets("fleet")] == [BUCKET]
+
+
+def test_a_stream_takes_the_promises_that_it_was_made_for(server, fleet):
+    reports, sent = dict(fleet.bodies)[REPORTS], 2.0
+    for wrong in ("", "0", "-1", "nan", "1,x", "33", ",".join(["1"] * 17)):
+        assert server.ask("PUT", f"/v1/streams/fixed?every=day&epsilons={wrong}", fleet.spec)[0] == 400, wrong
+    for name, epsilons, status in (("other", sent / 2, 400), ("fixed", f"{sent / 2},{sent}", 200)):
+        assert server.ask("PUT", f"/v1/streams/{name}?every=day&epsilons={epsilons}", fleet.spec)[0] == 201
+        path = f"/v1/streams/{name}/batches?bucket={BUCKET}"
+        found, answer = server.ask("POST", path, reports, fleet.headers(REPORTS, "k"))
+        assert found == status, answer
+    assert json.loads(server.ask("GET", "/v1/streams/other")[1])["epsilons"] == [sent / 2]
+
+
+def test_counts_of_rows_need_a_token_and_bearer_is_a_word_in_any_case(program, tmp_path):
+    tokens = {role: program("token", "create", "data", "--role", role).strip() for role in ("admin", "read", "ingest")}
+    with Server(tmp_path / "data") as server:
+        for headers, status in [({}, 401), ({"Authorization": "Bearer x"}, 401)] + [
+            ({"Authorization": f"{scheme} {tokens[role]}"}, 200)
+            for scheme in ("Bearer", "bearer", "BEARER")
+            for role in tokens
+        ]:
+            assert server.ask("GET", "/metrics", headers=headers)[0] == status, headers
+        assert server.ask("GET", "/healthz")[0] == 200
+
+
 def test_nothing_that_unfolds_is_taken(server, fleet):
     zeros = b"0,0,0,0\n" * 10_000_000
     packed = gzip.compress(",".join(fleet.columns).encode() + b"\n" + zeros, 1)

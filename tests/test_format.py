@@ -110,6 +110,12 @@ def test_kernel_values_at_landmarks_are_rebuilt(program, tmp_path, scale):
     check(program, tmp_path, spec, small_rows(), WEIGHTS)
 
 
+def test_the_largest_whole_weight_is_written_down(program, tmp_path):
+    whole = [1.0, 0.0, 3.0, 1.0, 2.0, 1.0, 41.0, 1.0, 1.0, 7.0, 2.0, 1.0]
+    check(program, tmp_path, small_spec(), small_rows(), whole)
+    check(program, tmp_path, small_spec(), small_rows(), [min(w, 1.0) for w in whole])
+
+
 @pytest.mark.parametrize("height, width, channels", [(1, 3, 1), (2, 3, 2), (8, 9, 1), (3, 15, 3)])
 def test_activations_of_images_are_rebuilt(program, tmp_path, height, width, channels):
     image = {"channels": channels, "name": "conv", "width": width, "height": height}

@@ -77,6 +77,30 @@ def test_fractional_weights_are_refused_and_whole_ones_are_rows(made, tmp_path):
     refused(made, tmp_path, "sketch", "w.csv", *flags, "-o", "out.sketch", words=words)
 
 
+def test_a_heavy_row_is_hidden_by_the_noise_of_as_many_rows_or_not_released(made, tmp_path):
+    write_csv(tmp_path / "w.csv", [[0, 0, 1], [1, 1, 100_000], [2, 0, 1]], ["a", "b", "w"])
+    made("sketch", "w.csv", "--weights", "w", "--spec", "plain.sketch", "-o", "heavy.sketch")
+    made("merge", "plain.sketch", "heavy.sketch", "-o", "sum.sketch")
+    for name in ("heavy.sketch", "sum.sketch"):
+        words = ["weight 100000", "--rows-per-person 100000"]
+        refused(made, tmp_path, "privatize", name, "--epsilon", 1, "-o", "out.sketch", words=words)
+        flags = ["--epsilon", 1, "--rows-per-person", 100_000, "-o", "out.sketch"]
+        assert made.json("privatize", name, *flags)["privacy"][0]["rows_per_person"] == 100_000
+        (tmp_path / "out.sketch").unlink()
+    look = ["sketch", "w.csv", "--weights", "w", "--bounds", "-8:8", "--private", 0.1, "-o", "out.sketch"]
+    refused(made, tmp_path, *look, words=["weights", "some weigh more"])
+
+
+def test_equal_sketches_are_merged_with_a_warning_and_equal_releases_not_at_all(made, tmp_path):
+    done = made.run("merge", "plain.sketch", "plain.sketch", "-o", "twice.sketch")
+    assert done.returncode == 0 and b"the same 500 rows, which now count twice" in done.stderr
+    for name in "ab":
+        made("privatize", "plain.sketch", "--epsilon", 1, "-o", f"{name}.sketch")
+    assert made.run("merge", "a.sketch", "b.sketch", "-o", "ab.sketch").stderr == b""
+    for again in (["a.sketch", "b.sketch", "a.sketch"], ["ab.sketch", "b.sketch"]):
+        refused(made, tmp_path, "merge", *again, "-o", "out.sketch", words=["the same release is given twice"])
+
+
 def test_a_large_delta_is_warned_about_by_the_noisy_number_of_rows(made):
     done = made.run("privatize", "plain.sketch", "-o", "out.sketch", "--epsilon", 1, "--delta", 0.1, "--json")
     warned = re.search(r"1/rows \(about ([^)]*)\)", done.stderr.decode())
@@ -154,7 +178,7 @@ def test_a_ledger_sums_and_stops_at_its_cap(made, tmp_path):
     assert entry["time"].endswith("Z") and len(entry["time"]) == 20
     assert entry["fingerprint"] == made.json("inspect", "2.sketch")["fingerprint"]
     # Nothing in the file comes from the rows.
-    keys = {"time", "output", "fingerprint", "epsilon", "delta", "neighbours", "rows_per_person", "mechanism"}
+    keys = {"time", "output", "fingerprint", "epsilon", "delta", "neighbours", "rows_per_person", "mechanism", "rho", "hash"}
     stored = json.loads((tmp_path / "l.json").read_text())
     assert set(stored) == {"format", "dataset", "cap", "spent"} and all(set(e) == keys for e in stored["spent"])
     text = made("ledger", "l.json")
@@ -180,7 +204,7 @@ def test_damaged_ledgers_stop_a_release(made, tmp_path):
     entry = {"time": "", "output": "o", "fingerprint": "", "epsilon": -5.0, "delta": 0.0, "neighbours": "replace"}
     entry |= {"rows_per_person": 1, "mechanism": "discrete-laplace"}
     whole = {"format": 1, "dataset": None, "cap": {"epsilon": 1.0, "delta": 0.0}, "spent": []}
-    wrong = [whole | {"spent": [entry]}, whole | {"format": 2}, whole | {"cap": {"epsilon": 0.0, "delta": 0.0}}, {}]
+    wrong = [whole | {"spent": [entry]}, whole | {"format": 3}, whole | {"cap": {"epsilon": 0.0, "delta": 0.0}}, {}]
     for text in [*map(json.dumps, wrong), "", json.dumps(whole)[:-5], json.dumps(whole | {"note": ""})]:
         (tmp_path / "l.json").write_text(text)
         message = made.fails("privatize", "plain.sketch", "--epsilon", 1, "--ledger", "l.json", "-o", "x.sketch")
@@ -207,5 +231,60 @@ def test_a_release_that_cannot_be_written_says_that_the_budget_is_spent(made, tm
     message = made.fails("privatize", "plain.sketch", "--epsilon", 1, "--ledger", "l.json", "-o", "/proc/self/out.sketch")
     assert "budget is spent" in message and "nothing was released" in message
     assert made.json("ledger", "l.json")["total"]["epsilon"] == 1
-    same = ["privatize", "plain.sketch", "--epsilon", 1, "--ledger", "l.json", "-o", "l.json"]
-    refused(made, tmp_path, *same, words=["the ledger itself"])
+    same = ["privatize", "plain.sketch", "--epsilon", 1, "--ledger", "l.json", "-o"]
+    refused(made, tmp_path, *same, "l.json", words=["the ledger itself"])
+    refused(made, tmp_path, *same, "l.json.lock", words=["the lock of the ledger"])
+
+
+def test_a_ledger_that_is_copied_back_linked_or_edited_is_refused(made, tmp_path):
+    made("ledger", "l.json", "--cap-epsilon", 2)
+    spend = ["privatize", "plain.sketch", "--epsilon", 1, "--ledger", "l.json", "-o"]
+    made(*spend, "1.sketch")
+    older = (tmp_path / "l.json").read_bytes()
+    made(*spend, "2.sketch")
+    newer = (tmp_path / "l.json").read_bytes()
+    (tmp_path / "l.json").write_bytes(older)
+    refused(made, tmp_path, *spend, "3.sketch", words=["put back to an older state"])
+    (tmp_path / "l.json").write_bytes(newer.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1))
+    refused(made, tmp_path, *spend, "3.sketch", words=["was changed after it was written"])
+    (tmp_path / "l.json").unlink()
+    refused(made, tmp_path, "ledger", "l.json", "--cap-epsilon", 9, words=["there was a ledger of this name"])
+    (tmp_path / "l.json").write_bytes(newer)
+    (tmp_path / "soft.json").symlink_to("l.json")
+    soft = ["privatize", "plain.sketch", "--epsilon", 1, "--ledger", "soft.json", "-o", "3.sketch"]
+    refused(made, tmp_path, *soft, words=["2 of 2 is spent"])
+    os.link(tmp_path / "l.json", tmp_path / "hard.json")
+    refused(made, tmp_path, *spend, "3.sketch", words=["2 names (hard links)"])
+
+
+def test_a_look_is_charged_when_it_is_made_and_a_release_costs_the_rest(made, tmp_path):
+    made("ledger", "l.json", "--cap-epsilon", 1)
+    look = ["rows.csv", "--bounds", "-8:8", "--private", 0.25, "--ledger", "l.json", "-o"]
+    made("design", *look, "spec.json")
+    assert made.json("ledger", "l.json")["total"]["epsilon"] == 0.25
+    made("sketch", "rows.csv", "--spec", "spec.json", "-o", "paid.sketch")
+    made("privatize", "paid.sketch", "--epsilon", 0.75, "--ledger", "l.json", "-o", "1.sketch")
+    shown = made.json("ledger", "l.json")
+    assert shown["total"]["epsilon"] == pytest.approx(0.75) and [e.get("look", False) for e in shown["spent"]] == [True, False]
+    made("sketch", *look, "second.sketch")
+    assert made.json("ledger", "l.json")["total"]["epsilon"] == pytest.approx(1)
+    refused(made, tmp_path, "design", *look, "third.json", words=["epsilon 0.25 would exceed the cap"])
+    made("ledger", "other.json", "--cap-epsilon", 1)
+    words = ["the ledger itself"]
+    refused(made, tmp_path, "design", *look[:-2], "other.json", "-o", "other.json", words=words)
+
+
+def test_the_releases_of_a_ledger_are_composed_by_zcdp_where_that_is_less(made):
+    made("ledger", "l.json", "--cap-epsilon", 2, "--cap-delta", 1e-5)
+    for i in range(6):
+        flags = ["--epsilon", 0.5, "--delta", 1e-6, "--ledger", "l.json"]
+        made("privatize", "plain.sketch", *flags, "-o", f"{i}.sketch")
+    shown = made.json("ledger", "l.json")
+    assert shown["total"]["epsilon"] == 3 and shown["together"]["epsilon"] < 1.5
+    assert "by zCDP  epsilon" in made("ledger", "l.json")
+
+
+def test_a_useless_epsilon_is_questioned(made):
+    done = made.run("privatize", "plain.sketch", "--epsilon", 21, "-o", "out.sketch")
+    assert done.returncode == 0 and b"epsilon 21 hides next to nothing" in done.stderr
+    assert b"warning" not in made.run("privatize", "plain.sketch", "--epsilon", 3, "-o", "out.sketch").stderr

@@ -1,9 +1,11 @@
 """`push` from an empty collector to a model, local privacy from the command line, and the demonstration of a fleet."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
-from testing import write_csv
+from testing import PROGRAM, write_csv
 
 
 def clusters(n, seed=5):
@@ -29,6 +31,55 @@ def test_a_stream_is_made_by_the_first_push_and_others_take_its_recipe(program, 
     assert program.json("push", "more.csv", *to)["rows"] == 100
     message = program.fails("push", "more.csv", *to, "--make", "--feature", "fourier", "--again")
     assert "the stream `fleet` exists, with the feature one-bit" in message
+
+
+def counted(server):
+    return json.loads(server.ask("GET", "/v1/streams/fleet")[1])["buckets"][0]["rows"]
+
+
+def test_thirty_pushes_of_the_same_rows_at_once_count_them_once(program, tmp_path, server):
+    write_csv(tmp_path / "rows.csv", clusters(3000)[1])
+    to = ["--to", server.url, "--stream", "fleet", "--batch", 50, "-q"]
+    program("design", "rows.csv", "--feature", "one-bit", "-k", 3, "-o", "spec.json", "-q")
+    assert server.ask("PUT", "/v1/streams/fleet?every=day", (tmp_path / "spec.json").read_bytes())[0] == 201
+    command = [str(word) for word in [PROGRAM, "push", "rows.csv", *to]]
+    runs = [subprocess.Popen(command, cwd=tmp_path, stdout=-3, stderr=subprocess.PIPE) for _ in range(30)]
+    for run in runs:
+        message = run.communicate(timeout=300)[1].decode()
+        assert run.returncode == 0 or "another process is sending these rows" in message or "--again" in message, message
+    assert sum(run.returncode == 0 for run in runs) == 1
+    assert counted(server) == 3000
+
+
+def test_a_file_that_grew_goes_on_and_one_that_was_touched_or_changed_sends_nothing(program, tmp_path, server, rows):
+    path = write_csv(tmp_path / "rows.csv", rows[:1000])
+    push = ["push", "rows.csv", "--to", server.url, "--stream", "fleet", "--batch", 300]
+    program(*push, "--make", "--feature", "one-bit", "-k", 3)
+    os.utime(path, (1, 1))
+    assert "--again" in program.fails(*push)
+    write_csv(path, rows)
+    assert program.json(*push)["rows"] == 500 and counted(server) == 1500
+    # By whatever name, and with more files after it.
+    (tmp_path / "link.csv").symlink_to("rows.csv")
+    assert "--again" in program.fails(*push[:1], "./link.csv", *push[2:])
+    write_csv(tmp_path / "second.csv", rows[:10])
+    assert program.json(*push[:1], "rows.csv", "second.csv", *push[2:])["rows"] == 10
+    assert "among other files" in program.fails(*push[:1], "second.csv", *push[2:])
+    for other in (rows[::-1], rows[:900]):
+        write_csv(path, other)
+        message = program.fails(*push[:1], "rows.csv", "second.csv", *push[2:])
+        assert "an earlier run sent 1510 rows" in message and "not the first ones" in message
+    assert counted(server) == 1510
+
+
+def test_a_reading_reports_once(program, tmp_path, server, rows):
+    write_csv(tmp_path / "rows.csv", rows)
+    program("design", "rows.csv", "--feature", "one-bit", "-k", 3, "--size", 24, "-o", "spec.json", "-q")
+    push = ["push", "rows.csv", "--to", server.url, "--make", "--spec", "spec.json", "--stream"]
+    program(*push, "fleet", "--local-epsilon", 2)
+    for other in (["other", "--local-epsilon", 2], ["fleet", "--local-epsilon", 1], ["fleet", "--local-epsilon", 2, "--again"]):
+        message = program.fails(*push, *other)
+        assert "1500 of these readings have reported already" in message and "spent epsilon 2" in message
 
 
 def test_rows_from_standard_input_make_a_stream_and_none_is_lost(program, tmp_path, server, rows):

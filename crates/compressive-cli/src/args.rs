@@ -216,6 +216,10 @@ pub struct RecipeArgs {
     /// part of the budget; with 0 without any look. Column names come from the data and are taken as public
     #[arg(long, value_name = "EPSILON", value_parser = private::parse_cost, conflicts_with_all = ["whiten", "pilot"])]
     pub private: Option<f64>,
+    /// Charge the look of --private to this ledger, and refuse to pass its cap; releases with the recipe then
+    /// cost the rest
+    #[arg(long, value_name = "FILE", requires = "private")]
+    pub ledger: Option<PathBuf>,
 }
 
 /// Where randomness comes from.

@@ -5,7 +5,6 @@
 mod args;
 mod commands;
 mod interrupt;
-mod ledger;
 mod notes;
 mod output;
 mod words;
@@ -60,6 +59,6 @@ fn main() -> ExitCode {
         eprintln!("interrupted after {rows} rows; nothing was written");
         return ExitCode::from(interrupt::EXIT_CODE);
     }
-    eprintln!("error: {}", words::message(&error));
+    eprintln!("error: {}", output::visible(&words::message(&error)));
     ExitCode::FAILURE
 }

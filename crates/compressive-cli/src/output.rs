@@ -1,15 +1,30 @@
 //! What people see on a terminal: text, a progress bar, plots in characters.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 pub use compressive_report::words::{amount, bytes, count, number, seconds, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// A text for a terminal: names come from files of others, and what would move the cursor, colour the screen
+/// or turn the writing around becomes visible, as JSON writes it.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let show = |c: char| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(show).collect())
+}
+
 /// Writes to standard output; a closed pipe becomes an error that ends the program quietly.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(visible(text).as_bytes())?;
     out.flush()?;
     Ok(())
 }
@@ -128,9 +143,22 @@ pub fn scatter(points: &[[f64; 2]], marks: &[[f64; 2]], names: [&str; 2]) -> Str
     out
 }
 
+/// A warning on standard error.
+pub fn warn(text: &str) {
+    eprintln!("warning: {}", visible(text));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_move_the_cursor_is_visible() {
+        assert!(matches!(visible("größe\n\tλ 1"), Cow::Borrowed(_)));
+        assert_eq!(visible("a\u{1b}[2J\u{9b}1m\r\u{202e}b"), "a\\u001b[2J\\u009b1m\\u000d\\u202eb");
+        let json = format!("{:#}", serde_json::json!({ "\u{9b}name": "x" }));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&visible(&json)).unwrap()["\u{9b}name"], "x");
+    }
 
     #[test]
     fn a_scatter_plot_draws_marks_over_the_points() {

@@ -116,10 +116,17 @@ impl Client {
         }
     }
 
-    /// Makes a stream with buckets of an `hour` or a `day`; false if it was there with the same spec and
-    /// buckets.
-    pub fn make_stream(&self, stream: &str, spec: &SketchSpec, every: &str) -> Result<bool> {
-        let request = self.agent.put(format!("{}/v1/streams/{stream}?every={every}", self.url));
+    /// Makes a stream with buckets of an `hour` or a `day`, whose readings report under this promise alone if
+    /// there is one; false if it was there with the same spec and buckets.
+    pub fn make_stream(
+        &self,
+        stream: &str,
+        spec: &SketchSpec,
+        every: &str,
+        local_epsilon: Option<f64>,
+    ) -> Result<bool> {
+        let epsilons = local_epsilon.map_or(String::new(), |epsilon| format!("&epsilons={epsilon}"));
+        let request = self.agent.put(format!("{}/v1/streams/{stream}?every={every}{epsilons}", self.url));
         let request = self.authorized(request).content_type("application/json");
         let mut response = request.send(spec.to_json_pretty()).map_err(|e| self.unreachable(&e))?;
         let text = response.body_mut().read_to_string().map_err(|e| self.unreachable(&e))?;

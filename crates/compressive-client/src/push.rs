@@ -8,11 +8,13 @@ use compressive::features::{Buffer, packed, packed_len};
 use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_in_order};
+use sha2::{Digest, Sha256};
 
 use crate::batch::BatchKind;
 use crate::client::{Client, Place, Sent};
 use crate::error::{Error, Result};
 use crate::spool::Spool;
+use crate::text::hex;
 
 /// A lock whose holders leave nothing half done, so that it can be taken over from one that panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -59,10 +61,11 @@ pub fn kind(operator: &SketchOperator, local: bool) -> BatchKind {
 }
 
 /// Pushes all rows of a source that the spool's run has not taken yet, and all batches that wait in it.
+/// Nothing is sent of rows that were all acknowledged before.
 ///
 /// # Errors
-/// A bad row, a refusal by the collector, or a batch that could not be handed over in time; the spool then
-/// keeps what is left.
+/// A bad row, rows that are not those that were sent before, a refusal by the collector, or a batch that
+/// could not be handed over in time; the spool then keeps what is left.
 pub fn push(
     client: &Client,
     operator: &SketchOperator,
@@ -85,8 +88,8 @@ pub fn push(
                 send_all(client, kind(operator, params.local.is_some()), &spool, &receiver, params, &outcome)
             });
         }
-        let put = |body: &[u8], rows: u64| -> Result<()> {
-            let batch = lock(&spool).put(body, rows)?;
+        let put = |body: &[u8], rows: u64, digest: &str| -> Result<()> {
+            let batch = lock(&spool).put(body, rows, digest)?;
             let _ = sender.send(batch);
             match &lock(&outcome).1 {
                 Some(_) => Err(Error::Refused("sending has stopped".into())),
@@ -94,9 +97,14 @@ pub fn push(
             }
         };
         let read = match rows {
-            Some(rows) if !lock(&spool).is_complete() => {
-                let done = lock(&spool).rows();
-                read_all(operator, rows, params, done, options, put).and_then(|()| lock(&spool).complete())
+            Some(rows) if !lock(&spool).is_closed() => {
+                let (done, digest) = {
+                    let spool = lock(&spool);
+                    (spool.rows(), spool.digest().to_owned())
+                };
+                let read = read_all(operator, rows, params, (done, &digest), options, put);
+                let same = read.and_then(|same| if same { Ok(()) } else { Err(lock(&spool).changed()) });
+                same.and_then(|()| lock(&spool).complete())
             }
             _ => Ok(()),
         };
@@ -173,16 +181,17 @@ fn send(
     }
 }
 
-/// Reads rows in order from row `skip` on and hands out batches of equal numbers of rows, the last one
-/// shorter.
+/// Reads rows in order and hands out batches of equal numbers of rows, the last one shorter, from the row on
+/// that follows those in `done`, which are told by their number and digest. False if the first rows are not
+/// those.
 fn read_all(
     operator: &SketchOperator,
     source: &mut dyn DataSource,
     params: &PushParams<'_>,
-    skip: u64,
+    done: (u64, &str),
     options: &DriveOptions<'_>,
-    mut put: impl FnMut(&[u8], u64) -> Result<()> + Send,
-) -> Result<()> {
+    mut put: impl FnMut(&[u8], u64, &str) -> Result<()> + Send,
+) -> Result<bool> {
     let kind = kind(operator, params.local.is_some());
     let (as_bits, batch_rows) = (kind != BatchKind::Sketch, params.batch_rows);
     // Of bits a row has a fixed number of bytes; else rows themselves are gathered.
@@ -201,35 +210,97 @@ fn read_all(
             Ok(Ready { bytes: value.len(), value })
         }
     };
-    let (mut held, mut to_skip, mut problem) = (Vec::new(), skip as usize * width, None);
-    let mut emit = |body: &[u8]| -> Result<()> {
+    let mut cutter = Cutter {
+        known: Known { left: done.0 as usize * width, digest: done.1, same: true },
+        hash: Sha256::new(),
+        held: Vec::new(),
+        size: batch_rows * width,
+    };
+    let mut problem = None;
+    let mut emit = |body: &[u8], digest: &str| -> Result<()> {
         let rows = (body.len() / width) as u64;
         match params.local {
-            Some(local) => put(&local.reports(body, &mut OsEntropy)?, rows),
-            None if as_bits => put(body, rows),
-            None => put(&sketch(operator, body)?.to_bytes(), rows),
+            Some(local) => put(&local.reports(body, &mut OsEntropy)?, rows, digest),
+            None if as_bits => put(body, rows, digest),
+            None => put(&sketch(operator, body)?.to_bytes(), rows, digest),
         }
     };
-    let mut deliver = |mut part: Vec<u8>| {
-        let skipped = to_skip.min(part.len());
-        to_skip -= skipped;
-        held.extend(part.drain(skipped..));
-        while held.len() >= batch_rows * width {
-            let rest = held.split_off(batch_rows * width);
-            let batch = std::mem::replace(&mut held, rest);
-            if let Err(error) = emit(&batch) {
-                problem = Some(error);
-                return Err(compressive_io::Error::Interrupted { rows: 0 });
-            }
+    let mut deliver = |part: Vec<u8>| {
+        let cut = cutter.take(part, &mut emit);
+        match cut {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => problem = Some(error),
         }
-        Ok(())
+        Err(compressive_io::Error::Interrupted { rows: 0 })
     };
     let passed = pass_in_order(source, options, &new_worker, &mut deliver);
     if let Some(problem) = problem {
         return Err(problem);
     }
+    if !cutter.known.same {
+        return Ok(false);
+    }
     passed?;
-    if held.is_empty() { Ok(()) } else { emit(&held) }
+    if cutter.known.left > 0 {
+        return Ok(false);
+    }
+    cutter.last(&mut emit)?;
+    Ok(true)
+}
+
+/// Bytes of rows that are in batches already.
+struct Known<'a> {
+    left: usize,
+    digest: &'a str,
+    same: bool,
+}
+
+/// Cuts rows into batches.
+struct Cutter<'a> {
+    known: Known<'a>,
+    /// Of all rows that are in batches.
+    hash: Sha256,
+    held: Vec<u8>,
+    /// Bytes of a batch.
+    size: usize,
+}
+
+impl Cutter<'_> {
+    /// Takes the next rows; false if the first ones are not those that are known.
+    fn take(&mut self, mut part: Vec<u8>, emit: &mut dyn FnMut(&[u8], &str) -> Result<()>) -> Result<bool> {
+        let known = self.known.left.min(part.len());
+        if known > 0 {
+            self.hash.update(&part[..known]);
+            part.drain(..known);
+            self.known.left -= known;
+            self.known.same = self.known.left > 0 || self.digest() == self.known.digest;
+        }
+        if !self.known.same {
+            return Ok(false);
+        }
+        self.held.extend(part);
+        while self.held.len() >= self.size {
+            let rest = self.held.split_off(self.size);
+            let batch = std::mem::replace(&mut self.held, rest);
+            self.hash.update(&batch);
+            emit(&batch, &self.digest())?;
+        }
+        Ok(true)
+    }
+
+    /// The rows that are left.
+    fn last(mut self, emit: &mut dyn FnMut(&[u8], &str) -> Result<()>) -> Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        self.hash.update(&self.held);
+        emit(&self.held, &self.digest())
+    }
+
+    fn digest(&self) -> String {
+        hex(&self.hash.clone().finalize())
+    }
 }
 
 fn sketch(operator: &SketchOperator, bytes: &[u8]) -> Result<Sketch> {

@@ -1,20 +1,27 @@
 //! Which rows a run sends: by what a later call knows them, so that it goes on where the run stopped and
 //! counts no row twice.
 //!
-//! Files are known by name, length and time of change; rows in memory by a digest of their values; others by
-//! a name that the user gives. How many rows a batch has does not matter: a run goes on with other batches
-//! than it was begun with.
+//! Files are known by their paths, rows in memory by a digest of their values, others by a name that the user
+//! gives; what was sent of them is known by a digest ([`Spool`]). A file that grew, or a list of files that
+//! got longer at its end, goes on; one that was only touched has nothing to send. How many rows a batch has
+//! does not matter.
+//!
+//! The folder of all runs is also the record of what readings have told under local privacy: a run whose
+//! readings have reported to another place, or are to report once more, is refused, since their epsilons
+//! would add up.
 
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::push::PushParams;
-use crate::spool::Spool;
+use crate::spool::{Spool, State, failed, lock_file};
 use crate::text::digest;
 
 /// What tells the rows of a run from others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rows {
     /// Files, by their paths.
     Files(Vec<String>),
@@ -24,133 +31,136 @@ pub enum Rows {
     Named(String),
 }
 
+impl Rows {
+    /// Files by the paths that they have whatever the working folder and whatever links lead to them.
+    fn settled(&self) -> Rows {
+        let Rows::Files(paths) = self else { return self.clone() };
+        let settle = |path: &String| {
+            let found = std::fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+            found.map_or_else(|_| path.clone(), |path| path.display().to_string())
+        };
+        Rows::Files(paths.iter().map(settle).collect())
+    }
+
+    /// Something that both have: a file, the values, the name.
+    fn shared(&self, other: &Rows) -> Option<String> {
+        match (self, other) {
+            (Rows::Files(ours), Rows::Files(theirs)) => {
+                ours.iter().find(|path| theirs.contains(path)).cloned()
+            }
+            (Rows::Values(ours), Rows::Values(theirs)) => (ours == theirs).then(|| "rows in memory".into()),
+            (Rows::Named(ours), Rows::Named(theirs)) => (ours == theirs).then(|| ours.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether these are the others, or the others and more files after them.
+    fn goes_on(&self, other: &Rows) -> bool {
+        match (self, other) {
+            (Rows::Files(ours), Rows::Files(theirs)) => ours.starts_with(theirs),
+            _ => self == other,
+        }
+    }
+}
+
 /// A run: rows, where they go and as what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What its folder is found by.
-    key: String,
-    /// All that it is.
-    what: String,
-    /// The same without lengths and times of files: two runs of one place send versions of the same files.
-    place: String,
+    pub(crate) to: String,
+    pub(crate) stream: String,
+    /// Recipe, bucket and local epsilon.
+    pub(crate) way: String,
+    pub(crate) local: Option<f64>,
+    pub(crate) rows: Rows,
 }
 
 impl Run {
     /// The run of some rows to a collector.
     pub fn new(to: &str, params: &PushParams<'_>, rows: &Rows) -> Run {
-        let (to, stream) = (to.trim_end_matches('/'), params.place.stream);
+        let local = params.local.map(|local| local.epsilon());
         let bucket = params.place.bucket.unwrap_or("now");
-        let local = params.local.map_or(String::new(), |local| format!(" local {}", local.epsilon()));
-        let way = format!("{to} {stream} {} {bucket}{local}", params.place.fingerprint);
-        match rows {
-            Rows::Files(paths) => {
-                let what = format!("{way} {}", paths.iter().map(version).collect::<Vec<_>>().join("; "));
-                Run { key: what.clone(), what, place: format!("{way} {}", paths.join("; ")) }
-            }
-            Rows::Values(digest) => {
-                let what = format!("{way} rows {digest}");
-                Run { key: what.clone(), place: what.clone(), what }
-            }
-            Rows::Named(name) => {
-                let what = format!("{way} run {name}");
-                Run { key: format!("{to} {stream} run {name}"), place: what.clone(), what }
-            }
+        let epsilon = local.map_or(String::new(), |epsilon| format!(" local {epsilon}"));
+        Run {
+            to: to.trim_end_matches('/').into(),
+            stream: params.place.stream.into(),
+            way: format!("{} {bucket}{epsilon}", params.place.fingerprint),
+            local,
+            rows: rows.settled(),
         }
     }
 
-    /// Takes up the run in a folder of runs, or begins it; `again` forgets one that is finished.
+    /// Takes up the run in a folder of runs, or begins it; `again` forgets one that is finished. The run is
+    /// this process's alone as long as the spool lives.
     ///
     /// # Errors
-    /// [`Error::Spool`] if a run of this name was begun for something else, or an unfinished one sent another
-    /// version of the same files: its rows would be counted twice.
+    /// [`Error::Spool`] if another process sends these rows at the moment, if a run of this name was begun for
+    /// something else, if an earlier run sent some of these files among others, or if readings would report a
+    /// second time.
     pub fn spool(&self, folder: &Path, again: bool) -> Result<Spool> {
-        let own = folder.join(&digest(&self.key)[..16]);
-        if !own.exists() {
-            self.check_versions(folder)?;
-        }
-        let spool = Spool::open(&own, &self.what, &self.place)?;
+        std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+        // Held while the run is found or begun, so that no two processes begin it.
+        let _claim = lock_file(&folder.join("runs.lock"))?;
+        let own = match self.find(folder)? {
+            Some(own) => own,
+            None => self.folder(folder),
+        };
+        let mut spool = Spool::open(&own, self)?;
         if again && spool.is_finished()? {
-            std::fs::remove_dir_all(&own).map_err(|e| failed(&own, e.to_string()))?;
-            return Spool::open(&own, &self.what, &self.place);
+            if let (Some(epsilon), true) = (self.local, spool.rows() > 0) {
+                return Err(self.second_report(&own, spool.rows(), epsilon, &self.stream));
+            }
+            spool.begin_again(self)?;
         }
         Ok(spool)
     }
 
-    /// Looks for an unfinished run of other versions of the same files.
-    fn check_versions(&self, folder: &Path) -> Result<()> {
-        // A folder that cannot be listed has no runs yet; whatever else is wrong with it shows when it is
-        // written to.
-        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    /// A folder of its own; two runs that differ in anything never share one.
+    fn folder(&self, folder: &Path) -> PathBuf {
+        let what = format!("{} {} {} {:?}", self.to, self.stream, self.way, self.rows);
+        folder.join(&digest(&what)[..16])
+    }
+
+    /// The earlier run that this one goes on with.
+    fn find(&self, folder: &Path) -> Result<Option<PathBuf>> {
+        let mut found = None;
+        let entries = std::fs::read_dir(folder).map_err(|e| failed(folder, e))?;
         for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.join("run.json").exists())
         {
-            let Some(rows) = Spool::unfinished(&path, &self.place)? else { continue };
-            let problem = format!(
-                "an earlier run sent {rows} rows of these files and did not end, and the files have changed since: sending them now would count rows twice. Put the files back and repeat the call, or delete this folder if that is what you want"
-            );
-            return Err(failed(&path, problem));
+            let earlier = State::read(&path)?;
+            let same_place = (&earlier.to, &earlier.stream) == (&self.to, &self.stream);
+            if same_place && earlier.way == self.way && self.rows.goes_on(&earlier.rows_of) {
+                found = Some(path);
+                continue;
+            }
+            let Some(shared) = self.rows.shared(&earlier.rows_of) else { continue };
+            let named = matches!(self.rows, Rows::Named(_));
+            if same_place && named && earlier.way != self.way {
+                let problem = "the run was begun with another recipe, bucket or local epsilon; repeat the call as it was, or choose another name";
+                return Err(failed(&path, problem));
+            }
+            if same_place && earlier.way == self.way && earlier.rows > 0 {
+                let problem = format!(
+                    "an earlier run sent {shared} among other files, {} rows in all: sending it with these would count its rows twice. Push the files of the earlier run with new ones after them, or the new ones alone",
+                    earlier.rows
+                );
+                return Err(failed(&path, problem));
+            }
+            if let (Some(_), Some(epsilon), true) = (self.local, earlier.local, earlier.rows > 0) {
+                return Err(self.second_report(&path, earlier.rows, epsilon, &earlier.stream));
+            }
         }
-        Ok(())
+        Ok(found)
     }
-}
 
-/// A file by name, length and time of change.
-fn version(path: &String) -> String {
-    let data = std::fs::metadata(path).ok();
-    let changed = data.as_ref().and_then(|m| m.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-    format!("{path} {} {}", data.map_or(0, |m| m.len()), changed.map_or(0, |d| d.as_nanos()))
-}
-
-fn failed(path: &Path, problem: String) -> Error {
-    Error::Spool { path: path.display().to_string(), problem }
+    fn second_report(&self, record: &Path, rows: u64, epsilon: f64, stream: &str) -> Error {
+        failed(
+            record,
+            format!(
+                "{rows} of these readings have reported already, to the stream `{stream}`, and each has spent epsilon {epsilon}: a second report would add to it. Push readings that have not reported yet"
+            ),
+        )
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::client::Place;
-
-    fn run(to: &str, bucket: Option<&str>, batch_rows: usize, rows: &Rows) -> Run {
-        let place = Place { stream: "fleet", bucket, fingerprint: "f" };
-        let params =
-            PushParams { batch_rows, connections: 1, patience: Duration::from_secs(1), place, local: None };
-        Run::new(to, &params, rows)
-    }
-
-    #[test]
-    fn a_run_goes_on_whatever_its_batches_and_however_its_url_ends() {
-        let rows = Rows::Values("d".into());
-        assert_eq!(run("http://a/", None, 10, &rows), run("http://a", None, 20, &rows));
-        assert_ne!(run("http://a", None, 10, &rows), run("http://a", Some("2026-11-16"), 10, &rows));
-    }
-
-    #[test]
-    fn files_that_changed_are_another_run_which_waits_for_the_end_of_the_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let (runs, path) = (folder.path().join("runs"), folder.path().join("rows.csv"));
-        let rows = Rows::Files(vec![path.display().to_string()]);
-        std::fs::write(&path, "a\n1\n").unwrap();
-        let mut spool = run("http://a", None, 10, &rows).spool(&runs, false).unwrap();
-        let batch = spool.put(b"first", 1).unwrap();
-        std::fs::write(&path, "a\n1\n2\n").unwrap();
-        let refused = run("http://a", None, 10, &rows).spool(&runs, false).unwrap_err().to_string();
-        assert!(refused.contains("sent 1 rows of these files") && refused.contains("changed"), "{refused}");
-        // Another stream has nothing to do with it.
-        let other = Rows::Named("other".into());
-        run("http://a", None, 10, &other).spool(&runs, false).unwrap();
-        spool.complete().unwrap();
-        spool.done(batch).unwrap();
-        let next = run("http://a", None, 10, &rows).spool(&runs, false).unwrap();
-        assert!(!next.is_finished().unwrap() && next.rows() == 0);
-    }
-
-    #[test]
-    fn a_name_stands_for_one_way_of_sending() {
-        let folder = tempfile::tempdir().unwrap();
-        let rows = Rows::Named("monday".into());
-        run("http://a", None, 10, &rows).spool(folder.path(), false).unwrap();
-        let refused = run("http://a", Some("2026-11-16"), 10, &rows).spool(folder.path(), false).unwrap_err();
-        assert!(refused.to_string().contains("was begun with another recipe, bucket or local epsilon"));
-    }
-}
+mod tests;

@@ -1,72 +1,100 @@
 //! What a client has made and not yet handed over, on its disk: it survives the client.
 //!
-//! A run has a random id; batch i of it has the key `ID-i`, so that a batch is sent under the same key
-//! however often the client starts anew. A batch is written before the run's state counts it, and deleted
-//! after the collector has acknowledged it: a client killed between two of these steps repeats the second,
-//! which changes nothing.
+//! A run has a random id, kept before its first batch; batch i of it has the key `ID-i`, so that a batch is
+//! sent under the same key however often the client starts anew. A batch is written before the run's state
+//! counts it, and deleted after the collector has acknowledged it: a client killed between two of these steps
+//! repeats the second, which changes nothing.
+//!
+//! The state has a digest of all rows that are in batches. Whoever goes on reads the rows from the start and
+//! sends the rest only if the first ones still have that digest.
+//!
+//! A run belongs to one process at a time: a lock that the system takes back when the process ends, however
+//! it ends.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::run::{Rows, Run};
 use crate::text::{hex, random};
 
-/// A run's batches on the disk.
+/// A run's batches on the disk, locked.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,
     state: State,
+    _lock: File,
 }
 
 /// How far a run is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
-    /// What the run is for: another run must not take it up.
-    purpose: String,
-    /// The part of it that stays when its files change.
-    place: String,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// Where its rows go and as what: another run must not take it up.
+    pub to: String,
+    pub stream: String,
+    pub way: String,
+    /// What each reading has spent, under local privacy.
+    pub local: Option<f64>,
+    /// What its rows are known by.
+    pub rows_of: Rows,
     id: String,
-    /// Batches written so far, and their rows.
+    /// Batches written so far, their rows, and a digest of these.
     batches: u64,
-    rows: u64,
-    /// Whether all rows of the source are in batches.
+    pub rows: u64,
+    digest: String,
+    /// Whether all rows of the source were in batches when it was last read.
     complete: bool,
 }
 
-impl Spool {
-    /// Takes up the run of a purpose in a directory of its own, or begins it.
-    pub fn open(directory: &Path, purpose: &str, place: &str) -> Result<Spool> {
-        std::fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
+impl State {
+    fn begun(directory: &Path, run: &Run) -> Result<State> {
+        Ok(State {
+            to: run.to.clone(),
+            stream: run.stream.clone(),
+            way: run.way.clone(),
+            local: run.local,
+            rows_of: run.rows.clone(),
+            id: hex(&random::<12>().map_err(|e| failed(directory, e))?),
+            batches: 0,
+            rows: 0,
+            digest: hex(&Sha256::digest([])),
+            complete: false,
+        })
+    }
+
+    /// The state of the run in a directory.
+    pub fn read(directory: &Path) -> Result<State> {
         let path = directory.join("run.json");
-        let state = match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice::<State>(&bytes).map_err(|e| failed(&path, e))?,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => State {
-                purpose: purpose.into(),
-                place: place.into(),
-                id: hex(&random::<12>().map_err(|e| failed(&path, e))?),
-                batches: 0,
-                rows: 0,
-                complete: false,
-            },
-            Err(e) => return Err(failed(&path, e)),
+        let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            failed(&path, format!("it is not the state of a run that this version can go on with ({e}); finish the run with the version that began it, or delete its folder"))
+        })
+    }
+}
+
+impl Spool {
+    /// Takes up the run in a directory of its own, or begins it there.
+    pub(crate) fn open(directory: &Path, run: &Run) -> Result<Spool> {
+        std::fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
+        let lock = own_lock(directory)?;
+        compressive_io::sweep(directory);
+        let state = match directory.join("run.json").exists() {
+            // A list of files may have grown.
+            true => State { rows_of: run.rows.clone(), ..State::read(directory)? },
+            false => State::begun(directory, run)?,
         };
-        if state.purpose != purpose {
-            let problem = "the run was begun with another recipe, bucket or local epsilon; repeat the call as it was, or choose another name";
-            return Err(failed(directory, problem));
-        }
-        let spool = Spool { directory: directory.into(), state };
+        let spool = Spool { directory: directory.into(), state, _lock: lock };
         spool.save()?;
         Ok(spool)
     }
 
-    /// Rows of the unfinished run in a directory, if there is one and it is of this place.
-    pub(crate) fn unfinished(directory: &Path, place: &str) -> Result<Option<u64>> {
-        let path = directory.join("run.json");
-        let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
-        let state: State = serde_json::from_slice(&bytes).map_err(|e| failed(&path, e))?;
-        let spool = Spool { directory: directory.into(), state };
-        Ok((spool.state.place == place && !spool.is_finished()?).then(|| spool.rows()))
+    /// Forgets what was sent.
+    pub(crate) fn begin_again(&mut self, run: &Run) -> Result<()> {
+        self.state = State::begun(&self.directory, run)?;
+        self.save()
     }
 
     fn save(&self) -> Result<()> {
@@ -80,9 +108,19 @@ impl Spool {
         self.state.rows
     }
 
-    /// Whether all rows are in batches.
+    /// The digest of these rows, as they are in batches.
+    pub(crate) fn digest(&self) -> &str {
+        &self.state.digest
+    }
+
+    /// Whether all rows were in batches when the source was last read.
     pub fn is_complete(&self) -> bool {
         self.state.complete
+    }
+
+    /// Whether there can be no more rows than are in batches: a digest stands for just these.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.complete && matches!(self.state.rows_of, Rows::Values(_))
     }
 
     /// Whether all rows are in batches and all batches are acknowledged.
@@ -99,18 +137,20 @@ impl Spool {
         self.directory.join(format!("{batch:012}.batch"))
     }
 
-    /// Writes the next batch and returns its number.
-    pub fn put(&mut self, body: &[u8], rows: u64) -> Result<u64> {
+    /// Writes the next batch and returns its number; `digest` is that of all rows up to its last.
+    pub fn put(&mut self, body: &[u8], rows: u64, digest: &str) -> Result<u64> {
         let batch = self.state.batches;
         let path = self.path(batch);
         compressive_io::write_atomic(&path, body).map_err(|e| failed(&path, e))?;
         self.state.batches += 1;
         self.state.rows += rows;
+        self.state.digest = digest.into();
+        self.state.complete = false;
         self.save()?;
         Ok(batch)
     }
 
-    /// Notes that there will be no more batches.
+    /// Notes that there are no more rows for now.
     pub fn complete(&mut self) -> Result<()> {
         self.state.complete = true;
         self.save()
@@ -140,35 +180,44 @@ impl Spool {
         let path = self.path(batch);
         std::fs::remove_file(&path).map_err(|e| failed(&path, e))
     }
-}
 
-fn failed(path: &Path, problem: impl std::fmt::Display) -> Error {
-    Error::Spool { path: path.display().to_string(), problem: problem.to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_taken_up_where_it_was_and_its_keys_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap();
-        assert_eq!(spool.put(b"first", 10).unwrap(), 0);
-        assert_eq!(spool.put(b"second", 5).unwrap(), 1);
-        let key = spool.key(1);
-        spool.done(0).unwrap();
-        // A batch that was written when the client was killed, before it was counted.
-        std::fs::write(spool.path(2), b"half").unwrap();
-        drop(spool);
-        let mut spool = Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap();
-        assert_eq!((spool.rows(), spool.waiting().unwrap(), spool.key(1)), (15, vec![1], key));
-        assert_eq!(spool.read(1).unwrap(), b"second");
-        assert_eq!(spool.put(b"third", 5).unwrap(), 2);
-        assert_eq!(spool.read(2).unwrap(), b"third");
-        spool.complete().unwrap();
-        assert!(Spool::open(folder.path(), "rows.csv to fleet", "fleet").unwrap().is_complete());
-        let error = Spool::open(folder.path(), "other.csv to fleet", "fleet").unwrap_err().to_string();
-        assert!(error.contains("was begun with another"), "{error}");
+    /// That the rows are not the ones that were sent.
+    pub(crate) fn changed(&self) -> Error {
+        failed(
+            &self.directory,
+            format!(
+                "an earlier run sent {} rows, and they are not the first ones of what is there now: sending the rest could count rows twice. Put the rows back and repeat the call, push them under a name of their own, or delete this folder if that is what you want",
+                self.state.rows
+            ),
+        )
     }
+}
+
+/// The lock of a run, or the word that another process has it.
+fn own_lock(directory: &Path) -> Result<File> {
+    let path = directory.join("run.lock");
+    let file = open_lock(&path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(failed(
+            directory,
+            "another process is sending these rows at the moment; wait until it has ended, it sends them all",
+        )),
+        Err(TryLockError::Error(e)) => Err(failed(&path, format!("it cannot be locked: {e}"))),
+    }
+}
+
+/// Waits for a lock that is held for moments only.
+pub(crate) fn lock_file(path: &Path) -> Result<File> {
+    let file = open_lock(path)?;
+    file.lock().map_err(|e| failed(path, format!("it cannot be locked: {e}")))?;
+    Ok(file)
+}
+
+fn open_lock(path: &Path) -> Result<File> {
+    File::options().create(true).truncate(false).write(true).open(path).map_err(|e| failed(path, e))
+}
+
+pub(crate) fn failed(path: &Path, problem: impl std::fmt::Display) -> Error {
+    Error::Spool { path: path.display().to_string(), problem: problem.to_string() }
 }

@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// A key that was used for other bytes.
     #[error(
-        "the key `{0}` was used before for another batch; a key belongs to one batch, and a repeated batch has the same bytes"
+        "the key `{0}` was used before for another batch or bucket; a key belongs to one batch, and a repeated batch has the same bytes and bucket"
     )]
     KeyReused(String),
     /// A payload that cannot be added.

@@ -2,7 +2,7 @@
 //!
 //! | request | role | |
 //! |---|---|---|
-//! | `PUT /v1/streams/NAME?every=hour\|day&keep=N` | admin | makes a stream of the spec in the body |
+//! | `PUT /v1/streams/NAME?every=hour\|day&keep=N&epsilons=E,E` | admin | makes a stream of the spec in the body |
 //! | `GET /v1/streams`, `GET /v1/streams/NAME` | read | names, specs, buckets with their counts |
 //! | `GET /v1/streams/NAME/spec` | read or ingest | the spec alone, for those who make batches |
 //! | `DELETE /v1/streams/NAME`, `DELETE /v1/streams/NAME/buckets?from&to` | admin | |
@@ -12,7 +12,8 @@
 //! | `GET /v1/drift?streams=A&from&to` | read | each bucket against the one before and the first |
 //! | `POST /v1/fit` | read | a model of a slice |
 //! | `POST /v1/backup` | admin | a copy of the store, in the data directory |
-//! | `GET /healthz`, `GET /metrics`, `GET /openapi.json` | none | |
+//! | `GET /metrics` | any | counters for Prometheus |
+//! | `GET /healthz`, `GET /openapi.json` | none | |
 //! | `GET /`, `GET /page.css`, `GET /page.js` | none | the page for people, which holds no data |
 
 mod ask;

@@ -88,7 +88,7 @@ impl Store {
             if !slice.streams.iter().any(|s| s == stream) || !slice.holds(bucket) {
                 continue;
             }
-            let sketch = PrivateSketch::from_bytes(value.value())
+            let sketch = PrivateSketch::from_own_bytes(value.value())
                 .map_err(|e| self.damaged(format!("private sketch `{key}` of `{stream}`: {e}")))?;
             all.push(([stream, bucket, key].map(String::from), sketch));
         }

@@ -42,6 +42,9 @@ pub struct Stream {
     /// Buckets kept; all if there is no number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<u32>,
+    /// The promises that readings may report under; any, and a few of them, if there is no list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilons: Option<Vec<f64>>,
     /// When it was made.
     pub created: String,
 }
@@ -62,7 +65,7 @@ pub enum Content {
 pub const REPORTS: &str = "local reports";
 
 /// Promises among the reports of a bucket, at most: each is kept and read with every batch.
-const PROMISES: usize = 16;
+pub(crate) const PROMISES: usize = 16;
 
 /// Sums that a transaction changes, by stream and bucket.
 #[derive(Default)]
@@ -78,6 +81,8 @@ pub struct Batch {
     pub stream: String,
     /// Its bucket.
     pub bucket: Bucket,
+    /// Whether the sender named the bucket, so that another one under the same key is a mistake.
+    pub named: bool,
     /// The key that the sender gave it.
     pub key: String,
     /// SHA-256 of what was sent.
@@ -112,6 +117,23 @@ pub struct Count {
 pub struct Store {
     pub(crate) database: Database,
     path: PathBuf,
+}
+
+/// Refuses reports under a promise that the stream does not take: one who sends many would leave no room for
+/// others.
+fn check_promise(stream: &Stream, reports: &PrivateSketch) -> Result<()> {
+    let Some(epsilons) = &stream.epsilons else { return Ok(()) };
+    match reports.releases().iter().find(|release| !epsilons.contains(&release.epsilon)) {
+        None => Ok(()),
+        Some(other) => {
+            let taken: Vec<String> = epsilons.iter().map(f64::to_string).collect();
+            Err(Error::Payload(format!(
+                "reports at epsilon {}, and the stream takes epsilon {} alone, as it was made to",
+                other.epsilon,
+                taken.join(" or ")
+            )))
+        }
+    }
 }
 
 pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
@@ -262,17 +284,30 @@ impl Store {
     }
 
     /// The answer that a key got before, if any.
-    pub fn answered(&self, stream: &str, key: &str, digest: &[u8; 32]) -> Result<Option<Answer>> {
+    pub fn answered(
+        &self,
+        stream: &str,
+        key: &str,
+        digest: &[u8; 32],
+        bucket: Option<&Bucket>,
+    ) -> Result<Option<Answer>> {
         let transaction = self.database.begin_read().map_err(failed)?;
         let table = transaction.open_table(KEYS).map_err(failed)?;
         let value = table.get((stream, key)).map_err(failed)?;
-        value.map(|v| self.repeated(v.value(), key, digest)).transpose()
+        value.map(|v| self.repeated(v.value(), key, digest, bucket)).transpose()
     }
 
-    fn repeated(&self, bytes: &[u8], key: &str, digest: &[u8; 32]) -> Result<Answer> {
+    fn repeated(
+        &self,
+        bytes: &[u8],
+        key: &str,
+        digest: &[u8; 32],
+        bucket: Option<&Bucket>,
+    ) -> Result<Answer> {
         let kept: Kept =
             serde_json::from_slice(bytes).map_err(|e| self.damaged(format!("key `{key}`: {e}")))?;
-        if kept.digest != compressive_client::text::hex(digest) {
+        let elsewhere = bucket.is_some_and(|bucket| bucket.as_str() != kept.answer.bucket);
+        if elsewhere || kept.digest != compressive_client::text::hex(digest) {
             return Err(Error::KeyReused(key.into()));
         }
         Ok(kept.answer)
@@ -321,7 +356,8 @@ impl Store {
         let mut keys = transaction.open_table(KEYS).map_err(failed)?;
         let known = keys.get((name, key)).map_err(failed)?.map(|v| v.value().to_vec());
         if let Some(bytes) = known {
-            return Ok((self.repeated(&bytes, key, &batch.digest)?, true));
+            let bucket = batch.named.then_some(&batch.bucket);
+            return Ok((self.repeated(&bytes, key, &batch.digest, bucket)?, true));
         }
         // The stream may have been deleted, or made anew, while the batch waited.
         let streams = transaction.open_table(STREAMS).map_err(failed)?;
@@ -342,6 +378,7 @@ impl Store {
         match &batch.content {
             Content::Plain(more) => self.add(transaction, (name, bucket), more, &mut sums.plain)?,
             Content::Reports(more) => {
+                check_promise(&stream, more)?;
                 self.add_reports(transaction, (name, bucket), more, &mut sums.reports)?;
             }
             Content::Private(sketch) => {
@@ -400,7 +437,7 @@ impl Store {
             None => {
                 let table = transaction.open_table(PRIVATE).map_err(failed)?;
                 let stored = table.get((name, bucket, REPORTS)).map_err(failed)?;
-                let read = |bytes: &[u8]| PrivateSketch::from_bytes(bytes);
+                let read = |bytes: &[u8]| PrivateSketch::from_own_bytes(bytes);
                 let stored = stored.map(|value| read(value.value())).transpose();
                 stored.map_err(|e| self.damaged(format!("reports of bucket {bucket} of `{name}`: {e}")))?
             }

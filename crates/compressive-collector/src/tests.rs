@@ -17,7 +17,13 @@ fn operator() -> SketchOperator {
 }
 
 fn stream(operator: &SketchOperator) -> Stream {
-    Stream { spec: operator.spec().clone(), every: Every::Hour, keep: None, created: "now".into() }
+    Stream {
+        spec: operator.spec().clone(),
+        every: Every::Hour,
+        keep: None,
+        epsilons: None,
+        created: "now".into(),
+    }
 }
 
 /// Rows of batch `i`, all different.
@@ -42,6 +48,7 @@ fn batch(operator: &SketchOperator, i: usize) -> Batch {
     Batch {
         stream: "fleet".into(),
         bucket: Every::Hour.parse(&format!("2026-11-16T{:02}", i % 3)).unwrap(),
+        named: true,
         key: format!("key-{i}"),
         digest: Sha256::digest(&bits).into(),
         content: Content::Plain(sketch),

@@ -29,6 +29,14 @@ pub enum Error {
         /// The input as given.
         path: String,
     },
+    /// A ledger that cannot be trusted, or does not allow what is asked.
+    #[error("{path}: {problem}")]
+    Ledger {
+        /// The ledger, its lock, or the output that would be written over one.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A glob pattern is malformed.
     #[error("the pattern {pattern} is not a valid glob at character {position}: {reason}")]
     BadGlob {

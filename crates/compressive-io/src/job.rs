@@ -5,7 +5,7 @@
 
 use compressive::design::{Designed, Look, Reason, Request, design, look_spec};
 use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
-use compressive::{Missing, Sketch, SketchOperator, SketchSpec};
+use compressive::{Missing, Parameter, Remedy, RowWeights, Sketch, SketchOperator, SketchSpec};
 
 use crate::dataset::Dataset;
 use crate::driver::{DriveOptions, Outcome, sketch_dataset};
@@ -194,6 +194,14 @@ impl Job {
         let mut all = Sketch::empty(&operator);
         for group in table.sketch(&operator, options)?.sketches.values() {
             all.merge(group)?;
+        }
+        if matches!(all.row_weights(), RowWeights::Whole { largest } if largest > 1) {
+            let problem = "a look at the rows is made to hide one row of weight 1, and some weigh more";
+            return Err(Error::Core(
+                compressive::Error::Privacy { field: "weights", problem: problem.into() }
+                    .advise(Remedy::Say("design the spec on the rows without weights first", None))
+                    .advise(Remedy::Drop(Parameter::Weights)),
+            ));
         }
         let params = PrivacyParams::new(epsilon);
         Ok(privatize(&all, &params, &mut OsEntropy)?)

@@ -55,7 +55,7 @@ impl Collector {
     /// buckets.
     fn make_stream(&self, py: Python<'_>, stream: &str, spec: &SketchSpec, every: &str) -> PyResult<bool> {
         check_name(stream).map_err(error::collector)?;
-        py.detach(|| self.client.make_stream(stream, spec.spec(), every)).map_err(error::collector)
+        py.detach(|| self.client.make_stream(stream, spec.spec(), every, None)).map_err(error::collector)
     }
 
     /// Sends the rows of a source that its run has not sent yet: rows acknowledged, batches, and batches that
@@ -92,11 +92,10 @@ impl Collector {
         let rows = rows_of(py, source, run, sending.threads)?;
         let run = Run::new(&self.url, &params, &rows);
         let mut spool = run.spool(&sending.spool, sending.again).map_err(error::collector)?;
-        if spool.is_finished().map_err(error::collector)? {
-            return Ok(None);
-        }
+        let finished = spool.is_finished().map_err(error::collector)?;
         let way = Way { client: &self.client, operator, params, threads: sending.threads };
-        send(py, source, &mut spool, way, progress).map(Some)
+        let pushed = send(py, source, &mut spool, way, progress)?;
+        Ok((!finished || pushed.1 > 0).then_some(pushed))
     }
 
     /// The exact sums of streams, from a first bucket to a last one.

@@ -40,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sketch::compare, module)?)?;
     module.add_function(wrap_pyfunction!(sketch::read, module)?)?;
     module.add_function(wrap_pyfunction!(private::privatize, module)?)?;
+    module.add_function(wrap_pyfunction!(private::ledger, module)?)?;
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(learn::classify, module)?)?;
     module.add_function(wrap_pyfunction!(learn::choose_method, module)?)?;

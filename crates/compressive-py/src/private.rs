@@ -1,10 +1,11 @@
 //! Private releases.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use compressive::SketchOperator;
 use compressive::privacy::{Neighbours, PrivacyParams};
-use compressive_io::{OsEntropy, write_atomic};
+use compressive_io::{Budget, Charge, Ledger, OsEntropy, write_atomic};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
@@ -40,11 +41,6 @@ impl PrivateSketch {
 #[pymethods]
 impl PrivateSketch {
     fn __add__(&self, other: &PrivateSketch) -> PyResult<PrivateSketch> {
-        if self.core == other.core {
-            return Err(error::CompressiveError::new_err(
-                "the same release is given twice; a merge adds the rows of different holders",
-            ));
-        }
         let mut sum = self.core.clone();
         sum.merge(&other.core).map_err(error::core)?;
         Ok(PrivateSketch::from_core(sum))
@@ -116,7 +112,7 @@ impl PrivateSketch {
 
 /// Adds noise to a sketch, from the operating system's generator.
 #[pyfunction]
-#[pyo3(signature = (sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec))]
+#[pyo3(signature = (sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec, ledger=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn privatize(
     py: Python<'_>,
@@ -127,6 +123,7 @@ pub fn privatize(
     split: Option<f64>,
     rows_per_person: u32,
     public_spec: bool,
+    ledger: Option<PathBuf>,
 ) -> PyResult<PrivateSketch> {
     let neighbours =
         neighbours.parse().map_err(|e| error::argument(format!("neighbours={neighbours:?}: {e}")))?;
@@ -143,5 +140,27 @@ pub fn privatize(
         .public_spec(public_spec);
     let core = sketch.copy_core();
     let private = py.detach(|| compressive::privacy::privatize(&core, &params, &mut OsEntropy));
-    Ok(PrivateSketch::from_core(private.map_err(error::core)?))
+    let private = private.map_err(error::core)?;
+    if let Some(path) = ledger {
+        // Before the release leaves this function: a crash in between loses budget, not its record.
+        let charge = Charge::Release { release: &private.releases()[0], spec: private.spec() };
+        Ledger::spend(&path, charge, Path::new("")).map_err(error::io)?;
+    }
+    Ok(PrivateSketch::from_core(private))
+}
+
+/// Makes a ledger if there is a cap, else reads one; what is in it, as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, cap_epsilon=None, cap_delta=0.0, dataset=None))]
+pub fn ledger(
+    path: PathBuf,
+    cap_epsilon: Option<f64>,
+    cap_delta: f64,
+    dataset: Option<String>,
+) -> PyResult<String> {
+    let ledger = match cap_epsilon {
+        None => Ledger::read(&path),
+        Some(epsilon) => Ledger::create(&path, Budget { epsilon, delta: cap_delta }, dataset),
+    };
+    ledger.and_then(|ledger| ledger.summary()).map_err(error::io)
 }

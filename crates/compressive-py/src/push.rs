@@ -1,6 +1,6 @@
 //! Rows of a source to a collector, in a run that a later call takes up.
 //!
-//! A run is known by its rows: files by name, length and time of change, as the command does it; rows
+//! A run is known by its rows: files by their paths, as the command does it; rows
 //! in memory by a digest of their values, which costs a pass over them; rows that can be read once by a name
 //! that the user gives. A name can be given to all of them, and stands for the rows then.
 

@@ -1,10 +1,11 @@
 //! A table from which rows are read: a numpy array, an Arrow stream or table, or files.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use compressive::{Sketch as CoreSketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, Job, Outcome, Pilot, ReadOptions, Readable};
+use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, Outcome, Pilot, ReadOptions, Readable};
 use numpy::ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -391,7 +392,8 @@ impl Source {
     /// A recipe for the rows: from a sample of `pilot` rows or, if `private` is a part of a privacy budget,
     /// from the declared bounds and a look at all rows that is paid with it; 0 looks at none. `again` if they
     /// are then sketched.
-    #[pyo3(signature = (wanted, pilot=None, private=None, again=false, threads=0))]
+    #[pyo3(signature = (wanted, pilot=None, private=None, again=false, threads=0, ledger=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn design(
         &self,
         py: Python<'_>,
@@ -400,11 +402,24 @@ impl Source {
         private: Option<f64>,
         again: bool,
         threads: usize,
+        ledger: Option<PathBuf>,
     ) -> PyResult<SketchSpec> {
+        let ledger = ledger.zip(private.filter(|epsilon| *epsilon > 0.0));
+        let charge = |spec| -> PyResult<()> {
+            let Some((path, epsilon)) = &ledger else { return Ok(()) };
+            let (charge, nowhere) = (Charge::Look { epsilon: *epsilon, spec }, Path::new(""));
+            let charged = match spec {
+                None => Ledger::check(path, charge, nowhere),
+                Some(_) => Ledger::spend(path, charge, nowhere).map(|_| ()),
+            };
+            charged.map_err(error::io)
+        };
+        charge(None)?;
         let job = Job { request: wanted.request()?, pilot_rows: pilot, private, ..Job::default() };
         let max_groups = DriveOptions::default().max_groups;
         let found =
             self.read(py, threads, max_groups, None, |rows, options| job.recipe(rows, again, options))?;
+        charge(Some(&found.spec))?;
         SketchSpec::with_reasons(found.spec, &found.reasons)
     }
 

@@ -63,7 +63,7 @@ pub use sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::outline::Outline;
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
-pub use sketch::{ExactMoments, MomentSet, Moments, SecondSums, Sketch};
+pub use sketch::{ExactMoments, MomentSet, Moments, RowWeights, SecondSums, Sketch};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

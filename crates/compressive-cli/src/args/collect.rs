@@ -31,6 +31,9 @@ pub struct ServeArgs {
     /// Bytes of a body, at most
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = parse_positive)]
     pub max_body: usize,
+    /// Rows of a batch or of a sketch that is sent, at most
+    #[arg(long, value_name = "ROWS", default_value_t = 1_000_000, value_parser = parse_positive)]
+    pub max_rows: usize,
     /// Connections, at most
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = parse_positive)]
     pub max_connections: usize,

@@ -39,8 +39,8 @@ pub struct PushArgs {
     /// Folder for batches that are not acknowledged yet; the same command takes them up again
     #[arg(long, value_name = "DIR", default_value = "compressive-spool")]
     pub spool: PathBuf,
-    /// A name for these rows, by which a later run knows them [default: files by name, length and time of
-    /// change]
+    /// A name for these rows, by which a later run knows them [default: the paths of the files; rows that are
+    /// added at their end are sent, too]
     #[arg(long, value_name = "NAME")]
     pub run: Option<String>,
     /// Push rows that were pushed before once more

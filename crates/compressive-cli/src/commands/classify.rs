@@ -68,6 +68,7 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
         request: request_for(Task::Classify, None, &args.recipe, args.seed.seed)?,
         pass: &args.pass,
         spec: args.spec.as_deref(),
+        output: None,
         by: Some(&args.labels),
         max_groups: args.max_groups,
     };

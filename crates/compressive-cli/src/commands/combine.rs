@@ -1,5 +1,6 @@
 //! `merge` and `subtract`: arithmetic on sketches, exact for plain ones.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -38,6 +39,7 @@ pub fn add(all: &[Named]) -> Result<AnySketch> {
                 let AnySketch::Plain(more) = more else { return mixed(first, name) };
                 sum.merge(more).with_context(|| format!("cannot merge {name} into {first}"))?;
             }
+            warn_of_twins(all);
             Ok(AnySketch::Plain(sum))
         }
         AnySketch::Private(sketch) => {
@@ -49,6 +51,23 @@ pub fn add(all: &[Named]) -> Result<AnySketch> {
             let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
             let sum = merge_private(&holders);
             Ok(AnySketch::Private(sum.with_context(|| format!("cannot merge {}", names.join(", ")))?))
+        }
+    }
+}
+
+/// Different rows never have the same sums, but a file can be named twice.
+fn warn_of_twins(all: &[Named]) {
+    let mut known: HashMap<&[i64], &str> = HashMap::new();
+    for (name, sketch) in all {
+        let AnySketch::Plain(sketch) = sketch else { continue };
+        if sketch.rows() == 0 {
+            continue;
+        }
+        if let Some(twin) = known.insert(sketch.sums(), name) {
+            output::warn(&format!(
+                "{twin} and {name} have exactly the same sums: these look like the same {}, which now count twice",
+                output::count(sketch.rows(), "row")
+            ));
         }
     }
 }

@@ -47,7 +47,7 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     let params = Request::new(Task::Kmeans, CLUSTERS).size(SIZE).feature(Wave::OneBit);
     let operator = design(Look::Sample { rows: &sample.values, columns: &names }, &params)?.spec.build()?;
     let client = Client::new(&url, None, None)?;
-    client.make_stream(STREAM, operator.spec(), "day")?;
+    client.make_stream(STREAM, operator.spec(), "day", args.local_epsilon)?;
     let local = args.local_epsilon.map(|epsilon| LocalResponse::new(operator.spec(), epsilon)).transpose()?;
     tell_recipe(&operator, local.as_ref())?;
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use compressive::Bounds;
 use compressive::design::scale::ScaleRule;
 use compressive::design::{FeatureParts, Reason, Request, Task};
-use compressive_io::{Dataset, DriveOptions, Job, ReadOptions, Recipe, write_atomic};
+use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, ReadOptions, Recipe, write_atomic};
 use serde_json::json;
 
 use super::sketch::with_progress;
@@ -20,8 +20,13 @@ pub fn run(args: &DesignArgs) -> Result<()> {
     let request = request(&args.purpose, &args.recipe, args.seed.seed)?;
     let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
     let mut dataset = open_job(&job, args.data.quiet)?;
-    let way =
-        Way { threads: ThreadArgs::default().count(), quiet: args.data.quiet, max_groups: 1, again: false };
+    let way = Way {
+        output: Some(&args.output),
+        threads: ThreadArgs::default().count(),
+        quiet: args.data.quiet,
+        max_groups: 1,
+        again: false,
+    };
     let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
     write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
@@ -74,7 +79,9 @@ fn tell_left_out(dataset: Dataset, quiet: bool) -> Result<Dataset> {
 
 /// How the rows may be looked at.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct Way<'a> {
+    /// What the recipe is for, if it is known: a file that a ledger can name.
+    pub output: Option<&'a Path>,
     pub threads: usize,
     pub quiet: bool,
     /// Most distinct values of a `--by` column.
@@ -121,16 +128,26 @@ pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64)
 }
 
 /// The recipe of a job, given or found on its rows.
-pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way: Way) -> Result<Recipe> {
+pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way: Way<'_>) -> Result<Recipe> {
     if job.spec.is_none() {
         job.request.bounds = bounds(&asked.bounds, dataset.columns())?;
     }
     match job.private {
         Some(epsilon) => {
             check_private(asked, epsilon);
-            with_progress(dataset, way.threads, way.quiet, |dataset, options| {
+            let ledger = asked.ledger.as_deref().filter(|_| epsilon > 0.0 && job.spec.is_none());
+            let output = way.output.unwrap_or(Path::new(""));
+            if let Some(ledger) = ledger {
+                Ledger::check(ledger, Charge::Look { epsilon, spec: None }, output)?;
+            }
+            let recipe = with_progress(dataset, way.threads, way.quiet, |dataset, options| {
                 job.recipe(dataset, way.again, &DriveOptions { max_groups: way.max_groups, ..*options })
-            })
+            })?;
+            // What the look has shown is still in here alone; it is paid for before anything is written.
+            if let Some(ledger) = ledger {
+                Ledger::spend(ledger, Charge::Look { epsilon, spec: Some(&recipe.spec) }, output)?;
+            }
+            Ok(recipe)
         }
         None => {
             let known = dataset.left_out().len();
@@ -219,6 +236,6 @@ pub fn tell_reasons(quiet: bool, reasons: &[Reason]) {
 /// A remark on standard error.
 pub fn note(quiet: bool, text: &str) {
     if !quiet {
-        eprintln!("note: {text}");
+        eprintln!("note: {}", output::visible(text));
     }
 }

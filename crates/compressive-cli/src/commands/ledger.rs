@@ -1,12 +1,11 @@
 //! `ledger`: create one, or show what was spent.
 
 use anyhow::Result;
-use serde_json::json;
+use compressive_io::{Budget, Ledger};
 
 use super::check_output;
 use crate::args::LedgerArgs;
-use crate::ledger::{Budget, Ledger};
-use crate::output::{self, amount, count};
+use crate::output::{self, amount, count, number};
 
 /// Creates or shows a ledger.
 pub fn run(args: &LedgerArgs) -> Result<()> {
@@ -19,10 +18,7 @@ pub fn run(args: &LedgerArgs) -> Result<()> {
         }
     };
     if args.json {
-        let mut value = serde_json::to_value(&ledger)?;
-        value["total"] = json!(ledger.total());
-        value["left"] = json!(ledger.left());
-        return output::print_json(&value);
+        return output::print(&format!("{}\n", ledger.summary()?));
     }
     output::print(&describe(&ledger))
 }
@@ -32,7 +28,7 @@ fn describe(ledger: &Ledger) -> String {
     if let Some(dataset) = &ledger.dataset {
         text.push_str(&format!("dataset  {dataset}\n"));
     }
-    if let Some(first) = ledger.spent.first() {
+    if let Some(first) = ledger.spent.iter().find(|entry| !entry.look) {
         let rows = count(u64::from(first.rows_per_person), "row");
         text.push_str(&format!("protects {} neighbours, {rows} a person\n", first.neighbours.name()));
     }
@@ -42,12 +38,22 @@ fn describe(ledger: &Ledger) -> String {
             entry.time,
             amount(entry.epsilon),
             amount(entry.delta),
-            entry.mechanism,
+            if entry.look { "look" } else { &entry.mechanism },
             entry.output.display(),
         ));
     }
     let line = |name: &str, budget: Budget| {
         format!("{name}  epsilon {}, delta {}\n", amount(budget.epsilon), amount(budget.delta))
     };
-    text + &line("spent  ", ledger.total()) + &line("cap    ", ledger.cap) + &line("left   ", ledger.left())
+    text += &line("spent  ", ledger.total());
+    if let Some(together) = ledger.together().filter(|together| together.epsilon < ledger.total().epsilon) {
+        text += &format!(
+            "by zCDP  epsilon {} together, delta {}: less than the sum, and what counts\n",
+            number(together.epsilon),
+            amount(together.delta)
+        );
+    }
+    text += &line("cap    ", ledger.cap);
+    text += &line("left   ", ledger.left());
+    text + &format!("head     {}\n", ledger.head())
 }

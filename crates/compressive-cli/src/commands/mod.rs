@@ -32,6 +32,8 @@ pub mod sketch;
 pub mod transform;
 pub mod transform_features;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -41,6 +43,12 @@ use compressive::ask::Distribution;
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
 use compressive::{Sketch, SketchSpec};
+use compressive_io::sweep;
+
+use crate::output::bytes as bytes_text;
+
+/// Bytes that a sketch, recipe or model has at most: the largest have some 270 MB of sums and moments.
+const FILE_MAX: u64 = 512 << 20;
 
 /// The first bytes of a JSON object, which no sketch starts with.
 fn looks_like_json(bytes: &[u8]) -> bool {
@@ -48,7 +56,17 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    let with = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)).with_context(with)?;
+    if bytes.len() as u64 > FILE_MAX {
+        bail!(
+            "{} has more than {}, which no sketch, recipe or model has",
+            path.display(),
+            bytes_text(FILE_MAX)
+        );
+    }
+    Ok(bytes)
 }
 
 /// Reads a sketch file of either kind.
@@ -114,14 +132,15 @@ pub fn read_model(path: &Path) -> Result<Model> {
     Model::from_json(&text).with_context(|| path.display().to_string())
 }
 
-/// Fails before the work, not after it, if the folder of a result is missing.
+/// Fails before the work, not after it, if the folder of a result is missing; removes what killed programs
+/// have left in it.
 pub fn check_folder(path: &Path) -> Result<()> {
-    match path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
-        Some(parent) => {
-            bail!("cannot write {}: there is no folder {}; make it first", path.display(), parent.display())
-        }
-        None => Ok(()),
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no folder {}; make it first", path.display(), folder.display());
     }
+    sweep(folder);
+    Ok(())
 }
 
 /// Fails before the work, not after it, if a result could not be written under its name.

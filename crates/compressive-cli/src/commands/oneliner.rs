@@ -83,6 +83,7 @@ fn sketch(task: Task, args: &OneLinerArgs) -> Result<Done> {
         request,
         pass: &args.pass,
         spec: args.spec.as_deref(),
+        output: None,
         by: None,
         max_groups: 1,
     };

@@ -7,23 +7,23 @@ use compressive::privacy::{
     AnySketch, Neighbours, PrivacyParams, PrivateSketch, Release, privatize as release,
 };
 use compressive::{Sketch, Source};
-use compressive_io::{OsEntropy, write_atomic};
+use compressive_io::{Budget, Charge, Ledger, OsEntropy, write_atomic};
 use serde_json::json;
 
 use super::design::note;
 use super::{check_output, read_any_sketch, wrong_usage};
 use crate::args::{BudgetArgs, PrivatizeArgs, SplitArg};
-use crate::ledger::{Budget, Ledger};
 use crate::output::{self, amount};
 use compressive_report::promise;
+
+/// Above this epsilon a release is questioned: odds of e^20, some 500 million, hide nothing that anybody
+/// would call hidden.
+const USELESS_EPSILON: f64 = 20.0;
 
 /// Adds noise to a sketch and writes it.
 pub fn run(args: &PrivatizeArgs) -> Result<()> {
     let params = params(args);
     check_output(&args.output)?;
-    if let Some(ledger) = &args.ledger {
-        check_apart(&args.output, ledger)?;
-    }
     let sketch = match read_any_sketch(&args.sketch)? {
         AnySketch::Plain(sketch) => sketch,
         AnySketch::Private(_) => bail!(
@@ -31,6 +31,12 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
             args.sketch.display()
         ),
     };
+    if let Some(ledger) = &args.ledger {
+        let planned =
+            Release::plan(sketch.spec(), &params).with_context(|| args.sketch.display().to_string())?;
+        let charge = Charge::Release { release: &planned, spec: sketch.spec() };
+        Ledger::check(ledger, charge, &args.output)?;
+    }
     // A sketch of no rows is released like any other: an empty table is a neighbour of a table of one row, so
     // a refusal would tell the two apart.
     let private =
@@ -39,7 +45,10 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
     // Spent first: a crash in between loses budget, the other order would lose the record of a release.
     let left = match &args.ledger {
         None => None,
-        Some(path) => Some(Ledger::spend(path, promised, &args.output, private.fingerprint())?.left()),
+        Some(path) => {
+            let charge = Charge::Release { release: promised, spec: private.spec() };
+            Some(Ledger::spend(path, charge, &args.output)?.left())
+        }
     };
     let written = write_atomic(&args.output, &private.to_bytes());
     match &args.ledger {
@@ -72,29 +81,26 @@ fn params(args: &PrivatizeArgs) -> PrivacyParams {
     asked.split(split).rows_per_person(args.rows_per_person).public_spec(args.public_spec)
 }
 
-/// The result must not be written over the ledger.
-fn check_apart(output: &Path, ledger: &Path) -> Result<()> {
-    if let (Ok(a), Ok(b)) = (output.canonicalize(), ledger.canonicalize())
-        && a == b
-    {
-        bail!("{} is the ledger itself; name another output", output.display());
-    }
-    Ok(())
-}
-
 /// What the owner of the rows should think about once more.
 fn warn(args: &PrivatizeArgs, sketch: &Sketch, private: &PrivateSketch) {
     if sketch.spec().moments.is_some() {
         note(args.quiet, "the release holds no exact moments: its recipe is that of the sketch without them");
     }
-    let Release { delta, .. } = private.releases()[0];
+    let Release { epsilon, delta, .. } = private.releases()[0];
+    if epsilon > USELESS_EPSILON {
+        output::warn(&format!(
+            "epsilon {} hides next to nothing: what a release shows may be e^{} times as likely with a row as without it; 0.1 to 3 is usual",
+            amount(epsilon),
+            amount(epsilon),
+        ));
+    }
     // The noisy number of rows: the exact one would be revealed by whether this is printed.
     let rows = private.moments().rows;
     if delta * rows >= 1.0 {
-        eprintln!(
-            "warning: delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it stands would keep such a promise; use a delta far below that",
+        output::warn(&format!(
+            "delta {delta} is not below 1/rows (about {}): a mechanism that publishes a row as it stands would keep such a promise; use a delta far below that",
             output::number(1.0 / rows),
-        );
+        ));
     }
     if let (true, Some(Source::Private { epsilon })) = (args.public_spec, private.spec().source) {
         note(

@@ -42,13 +42,8 @@ pub fn run(args: &PushArgs) -> Result<()> {
         local: local.as_ref(),
     };
     let mut spool = Run::new(&args.to, &params, &rows(args, &dataset)).spool(&args.spool, args.again)?;
-    if spool.is_finished()? {
-        bail!(
-            "these rows were pushed to `{}` before, and all of them were acknowledged; --again counts them once more",
-            args.stream
-        );
-    }
-    if spool.rows() > 0 {
+    let finished = spool.is_finished()?;
+    if spool.rows() > 0 && !finished {
         note(args.data.quiet, &format!("going on after {} of an earlier run", count(spool.rows(), "row")));
     }
     let start = Instant::now();
@@ -59,6 +54,12 @@ pub fn run(args: &PushArgs) -> Result<()> {
         Ok(())
     })?;
     let pushed = outcome.context("nothing was pushed")??;
+    if finished && pushed.batches == 0 {
+        bail!(
+            "these rows were pushed to `{}` before, and all of them were acknowledged; --again counts them once more",
+            args.stream
+        );
+    }
     let elapsed = start.elapsed();
     if args.json {
         return output::print_json(&json!({
@@ -119,7 +120,8 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
     let request = request(&args.purpose, &args.recipe, args.seed.seed)?;
     let mut job = job(&args.data, &args.recipe, request, ReadOptions::default());
     let mut dataset = open_job(&job, args.data.quiet)?;
-    let way = Way { threads: args.threads.count(), quiet: args.data.quiet, max_groups: 1, again: true };
+    let (threads, quiet) = (args.threads.count(), args.data.quiet);
+    let way = Way { output: None, threads, quiet, max_groups: 1, again: true };
     let found = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
     tell_reasons(args.data.quiet, &found.reasons);
     make(args, client, &found.spec, every)?;
@@ -127,7 +129,7 @@ fn spec(args: &PushArgs, client: &Client) -> Result<(SketchSpec, Option<Dataset>
 }
 
 fn make(args: &PushArgs, client: &Client, spec: &SketchSpec, every: EveryArg) -> Result<()> {
-    if client.make_stream(&args.stream, spec, every.name())? {
+    if client.make_stream(&args.stream, spec, every.name(), args.local_epsilon)? {
         note(
             args.data.quiet,
             &format!("made the stream `{}`, with a bucket each {}", args.stream, every.name()),

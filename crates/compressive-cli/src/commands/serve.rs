@@ -24,6 +24,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         open: tokens.is_empty(),
         limits: Limits {
             body: args.max_body,
+            rows: args.max_rows as u64,
             connections: args.max_connections,
             streams: args.max_streams,
             ..Limits::default()

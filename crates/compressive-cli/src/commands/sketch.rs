@@ -31,6 +31,7 @@ pub fn run(args: &SketchArgs) -> Result<()> {
         request: request(&args.purpose, &args.recipe, args.seed.seed)?,
         pass: &args.pass,
         spec: args.spec.as_deref(),
+        output: Some(&args.output),
         by: args.by.as_deref(),
         max_groups: args.max_groups,
     };
@@ -51,6 +52,7 @@ pub struct Order<'a> {
     pub request: Request,
     pub pass: &'a PassArgs,
     pub spec: Option<&'a Path>,
+    pub output: Option<&'a Path>,
     pub by: Option<&'a str>,
     pub max_groups: usize,
 }
@@ -79,7 +81,7 @@ impl Order<'_> {
         job.spec = self.spec.map(read_spec).transpose()?;
         let mut dataset = open_job(&job, self.data.quiet)?;
         let (threads, quiet) = (self.pass.threads.count(), self.data.quiet);
-        let way = Way { threads, quiet, max_groups: self.max_groups, again: true };
+        let way = Way { output: self.output, threads, quiet, max_groups: self.max_groups, again: true };
         let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, self.recipe, way)?;
         let mut operator = spec.build()?;
         if let Some(name) = &self.pass.backend {

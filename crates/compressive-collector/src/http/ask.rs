@@ -91,9 +91,13 @@ pub(super) async fn health(State(shared): State<Arc<Shared>>) -> std::result::Re
     }
 }
 
-/// `GET /metrics`.
-pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.text()).into_response()
+/// `GET /metrics`: counts of rows, so not for everybody.
+pub(super) async fn metrics(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+) -> std::result::Result<Response, Refusal> {
+    shared.guard.known(&headers)?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shared.metrics.text()).into_response())
 }
 
 /// `GET /openapi.json`.

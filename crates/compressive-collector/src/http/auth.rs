@@ -84,7 +84,9 @@ impl Guard {
         }
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (sent.next(), sent.next()) else { return Caller::Nobody };
-        let token = value.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+        // The scheme is a word in any case [RFC 9110, 11.1].
+        let words = value.to_str().ok().and_then(|text| text.split_once(' '));
+        let token = words.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token);
         token.map_or(Caller::Nobody, |token| held.tokens.caller(token))
     }
 

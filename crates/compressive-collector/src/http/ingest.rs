@@ -60,7 +60,8 @@ pub(super) async fn batch(
     };
     let (bytes, held) = body(&shared, request).await?;
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    if let Some(answer) = shared.store.answered(&name, &key, &digest)? {
+    let named = place.bucket.is_some();
+    if let Some(answer) = shared.store.answered(&name, &key, &digest, named.then_some(&bucket))? {
         shared.metrics.repeated();
         return Ok(answered(answer, true));
     }
@@ -73,15 +74,17 @@ pub(super) async fn batch(
     };
     let content = shared.compute(read).await??;
     let rows = rows_of(&content);
-    if rows.unsigned_abs() > shared.limits.rows && kind != BatchKind::Sketch {
-        let most = shared.limits.rows;
+    let most = shared.limits.rows;
+    // Of a sketch the number of rows is what its sender says; as much as many rows weighs one of that weight.
+    let weight = if let Content::Plain(sketch) = &content { sketch.weight() } else { 0.0 };
+    if rows.unsigned_abs() > most || weight > most as f64 {
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("{rows} rows in a batch; send at most {most}"),
+            format!("{rows} rows of total weight {weight} in a batch; send at most {most}"),
         ));
     }
     let (sender, receiver) = oneshot::channel();
-    let batch = Batch { stream: name, bucket, key, digest, content };
+    let batch = Batch { stream: name, bucket, named, key, digest, content };
     // A sender that is gone has no use for its answer; its batch is counted all the same.
     shared.writer.submit(batch, Box::new(move |answer| drop(sender.send(answer))))?;
     let counted = receiver.await.unwrap_or_else(|_| Err(Error::Store("the writer has stopped".into())));

@@ -8,6 +8,7 @@ use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchSpec;
+use compressive::privacy::local::MAX_EPSILON;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use crate::bucket::Every;
 use crate::http::reply::Named;
 use crate::http::{Refusal, Shared, ingest};
 use crate::slice::Slice;
-use crate::store::Stream;
+use crate::store::{PROMISES, Stream};
 use crate::token::Role;
 use compressive_client::check_name;
 
@@ -24,6 +25,7 @@ use compressive_client::check_name;
 pub(super) struct Make {
     every: Option<Every>,
     keep: Option<u32>,
+    epsilons: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +54,7 @@ pub(super) async fn make(
         spec,
         every: query.every.unwrap_or(Every::Hour),
         keep: query.keep,
+        epsilons: query.epsilons.as_deref().map(epsilons).transpose()?,
         created: crate::bucket::moment(),
     };
     let known = shared.store.streams()?;
@@ -71,9 +74,22 @@ pub(super) async fn make(
     Ok((status, Json(described)).into_response())
 }
 
+/// Promises of local privacy, separated by commas.
+fn epsilons(text: &str) -> Result<Vec<f64>, Refusal> {
+    let read = |word: &str| word.parse().ok().filter(|e: &f64| *e > 0.0 && *e <= MAX_EPSILON);
+    let all: Option<Vec<f64>> = text.split(',').map(read).collect();
+    let problem = || {
+        let found: String = text.chars().take(40).collect();
+        format!(
+            "`epsilons={found}`: numbers above 0, up to {MAX_EPSILON} and at most {PROMISES} of them, separated by commas"
+        )
+    };
+    all.filter(|all| all.len() <= PROMISES).ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, problem()))
+}
+
 fn describe(name: &str, stream: &Stream) -> Value {
     json!({
-        "name": name, "fingerprint": stream.spec.fingerprint(), "every": stream.every, "keep": stream.keep, "created": stream.created,
+        "name": name, "fingerprint": stream.spec.fingerprint(), "every": stream.every, "keep": stream.keep, "epsilons": stream.epsilons, "created": stream.created,
         "feature": stream.spec.map.name(), "size": stream.spec.size, "columns": stream.spec.columns,
     })
 }

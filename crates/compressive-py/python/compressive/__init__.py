@@ -25,6 +25,7 @@ from ._api import (
     fit_pca,
     fit_stable,
     load,
+    ledger,
     privatize,
     sketch,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "fit_pca",
     "fit_stable",
     "load",
+    "ledger",
     "privatize",
     "pull",
     "push",

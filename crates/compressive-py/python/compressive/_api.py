@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
@@ -71,6 +72,7 @@ def design(
     exclude: Sequence[str] = (),
     bounds: Any = None,
     private: float | None = None,
+    ledger: str | os.PathLike[str] | None = None,
     pilot: int = PILOT_ROWS,
     seed: int = 0,
     threads: int = 0,
@@ -94,6 +96,8 @@ def design(
     private : float, optional
         Choose the recipe for a private release: from `bounds` and a private look at all rows that costs this part of
         the budget; with 0 without any look. Sketches made with it have exact sums until `privatize`.
+    ledger : path, optional
+        With `private`: charges the look to this ledger; releases with the recipe then cost the rest.
     pilot : int
         Rows sampled.
     seed : int
@@ -110,7 +114,7 @@ def design(
     """
     rows = source(data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows)
     asked = wanted(task=task, k=k, bounds=bounds_of(bounds, rows.columns), seed=seed, **recipe)
-    return recipe_of(rows, asked, pilot=pilot, private=private, threads=threads)
+    return recipe_of(rows, asked, pilot=pilot, private=private, threads=threads, ledger=ledger)
 
 
 def recipe_of(
@@ -121,6 +125,7 @@ def recipe_of(
     private: float | None = None,
     again: bool = False,
     threads: int = 0,
+    ledger: str | os.PathLike[str] | None = None,
 ) -> SketchSpec:
     """The recipe for some rows; with `private` from declared bounds and a look at the rows that costs so much."""
     if private is not None:
@@ -128,7 +133,7 @@ def recipe_of(
             raise ValueError("private recipes need bounds=(low, high): the range of the rows would reveal some of them")
         if private < 0:
             raise ValueError(f"private={private}: give a part of the privacy budget, or 0 to not look at the rows")
-    return rows.design(asked, pilot, private, again, threads)
+    return rows.design(asked, pilot, private, again, threads, ledger)
 
 
 @overload
@@ -245,6 +250,7 @@ def privatize(
     split: float | None = None,
     rows_per_person: int = 1,
     public_spec: bool = False,
+    ledger: str | os.PathLike[str] | None = None,
 ) -> PrivateSketch:
     """Adds the noise of differential privacy to a sketch, from the operating system's generator.
 
@@ -262,8 +268,37 @@ def privatize(
         Most rows that one person has in the table.
     public_spec : bool
         Declares that the recipe was made without these rows.
+    ledger : path, optional
+        Charges the release to this ledger, made by `ledger` or the command, and refuses to pass its cap.
     """
-    return _native.privatize(sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec)
+    return _native.privatize(sketch, epsilon, delta, neighbours, split, rows_per_person, public_spec, ledger)
+
+
+def ledger(
+    path: str | os.PathLike[str],
+    *,
+    cap_epsilon: float | None = None,
+    cap_delta: float = 0.0,
+    dataset: str | None = None,
+) -> dict[str, Any]:
+    """What private looks and releases of a data set have spent; the file is that of ``compressive ledger``.
+
+    Parameters
+    ----------
+    path : path
+        The ledger.
+    cap_epsilon, cap_delta : float, optional
+        Create the ledger, with the most that all looks and releases together may spend.
+    dataset : str, optional
+        What the rows are, for people.
+
+    Returns
+    -------
+    dict
+        `spent`, `total`, `cap`, `left`, `together` (the promise by zCDP, at the cap's delta) and the `head` of its chain.
+    """
+    found: dict[str, Any] = json.loads(_native.ledger(path, cap_epsilon, cap_delta, dataset))
+    return found
 
 
 def search(*, decoder: str = "auto", restarts: int | None = None, seed: int = 0, threads: int = 0) -> _native.Search:

@@ -193,6 +193,7 @@ class Source:
         private: float | None = None,
         again: bool = False,
         threads: int = 0,
+        ledger: str | PathLike[str] | None = None,
     ) -> SketchSpec: ...
     def sketch(
         self,
@@ -316,7 +317,14 @@ def privatize(
     split: float | None,
     rows_per_person: int,
     public_spec: bool,
+    ledger: str | PathLike[str] | None = None,
 ) -> PrivateSketch: ...
+def ledger(
+    path: str | PathLike[str],
+    cap_epsilon: float | None = None,
+    cap_delta: float = 0.0,
+    dataset: str | None = None,
+) -> str: ...
 def learn(
     sketch: Sketch | PrivateSketch,
     task_name: str,

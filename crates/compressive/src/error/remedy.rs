@@ -46,6 +46,10 @@ pub enum Parameter {
     Private,
     /// The word that a spec is public.
     PublicSpec,
+    /// The most epsilon that a ledger allows.
+    CapEpsilon,
+    /// Rows that one person may have.
+    RowsPerPerson,
     /// The column of weights.
     Weights,
     /// The columns to use.
@@ -95,6 +99,8 @@ named!(Parameter, "a parameter", {
     Bounds => "bounds": "bounds",
     Private => "private": "cost of the private look",
     PublicSpec => "public-spec": "the declaration that the spec is public",
+    CapEpsilon => "cap-epsilon": "cap of epsilon",
+    RowsPerPerson => "rows-per-person": "number of rows of a person",
     Weights => "weights": "weights",
     Columns => "columns": "columns",
     Exclude => "exclude": "excluded column",

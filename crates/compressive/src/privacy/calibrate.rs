@@ -152,12 +152,8 @@ pub fn discrete_gaussian_sigma(epsilon: f64, delta: f64, l2_squared: u128, entri
             ),
         ));
     }
-    let (delta, sensitivity) = (delta.min(MAX_DELTA), (l2_squared as f64).sqrt());
-    let excess = (1.0 + epsilon.exp()) * entries as f64 / 23.0;
-    let private = |sigma: u64| {
-        let sigma = sigma as f64 / (1.0 + SLACK);
-        gaussian_delta(epsilon, sigma / sensitivity) + excess / (sigma * sigma) <= delta
-    };
+    let sensitivity = (l2_squared as f64).sqrt();
+    let private = |sigma: u64| is_proven(epsilon, delta, sensitivity, entries, sigma as f64 / (1.0 + SLACK));
     let (mut low, mut high) = (MIN_SIGMA - 1, MAX_SIGMA);
     if private(low) {
         return Err(refuse(
@@ -185,6 +181,30 @@ pub fn discrete_gaussian_sigma(epsilon: f64, delta: f64, l2_squared: u128, entri
         }
     }
     Ok(high)
+}
+
+/// Whether the argument of the [module](self) proves noise of parameter `sigma` private: it holds for every
+/// result of [`discrete_gaussian_sigma`], on whatever machine that was computed, and for no sigma that is too
+/// small.
+pub fn discrete_gaussian_holds(
+    epsilon: f64,
+    delta: f64,
+    l2_squared: u128,
+    entries: usize,
+    sigma: u64,
+) -> bool {
+    // A tenth of the slack is for functions that another machine rounds differently, nine are kept.
+    let least = sigma as f64 / (1.0 + 0.9 * SLACK);
+    epsilon > 0.0
+        && delta > 0.0
+        && sigma >= MIN_SIGMA
+        && is_proven(epsilon, delta, (l2_squared as f64).sqrt(), entries, least)
+}
+
+/// The inequality of the module.
+fn is_proven(epsilon: f64, delta: f64, sensitivity: f64, entries: usize, sigma: f64) -> bool {
+    let excess = (1.0 + epsilon.exp()) * entries as f64 / 23.0;
+    gaussian_delta(epsilon, sigma / sensitivity) + excess / (sigma * sigma) <= delta.min(MAX_DELTA)
 }
 
 /// The variance of discrete Laplace noise: $2q/(1-q)^2 = 1/(2 \sinh^2(1/(2t)))$, $q = e^{-1/t}$, $t$ =

@@ -254,7 +254,7 @@ impl LocalResponse {
     }
 
     /// What so many reports promise.
-    fn release(&self, reports: u64) -> Release {
+    pub(crate) fn release(&self, reports: u64) -> Release {
         Release {
             epsilon: self.epsilon,
             delta: 0.0,
@@ -274,6 +274,7 @@ impl LocalResponse {
                 Some(Source::Bounds) => SpecOrigin::Bounds,
                 _ => SpecOrigin::DeclaredPublic,
             },
+            id: None,
         }
     }
 }

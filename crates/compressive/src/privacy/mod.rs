@@ -8,12 +8,14 @@
 //! - [`release`]: from a budget to integer noise scales, and what is promised;
 //! - [`sampler`], [`calibrate`], [`entropy`]: exact discrete noise, how much of it, and where its randomness
 //!   comes from;
+//! - [`compose`]: what several releases of the same rows promise together;
 //! - [`local`]: readings that answer for themselves, for collectors that are not trusted;
 //! - [`plan`]: what a budget will be good for, before it is spent.
 //!
 //! The arguments are in `docs/privacy.md`.
 
 pub mod calibrate;
+pub mod compose;
 pub mod entropy;
 pub mod local;
 pub mod plan;

@@ -1,16 +1,17 @@
 //! A private sketch: noisy sums, a noisy number of rows, and what was promised for each of the tables behind
 //! it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::privacy::entropy::{Bits, Entropy};
-use crate::privacy::release::{Mechanism, PrivacyParams, Release};
+use crate::privacy::release::{ID_DIGITS, Mechanism, PrivacyParams, Release};
 use crate::privacy::sampler::{Ratio, discrete_gaussian, discrete_laplace};
 use crate::privacy::sensitivity::Neighbours;
-use crate::sketch::spec::SketchSpec;
-use crate::sketch::{Moments, Sketch};
+use crate::sketch::spec::{SketchSpec, hex};
+use crate::sketch::{Moments, RowWeights, Sketch};
 
 /// A sketch that may be published. It merges with those of other holders, and is neither subtracted from nor
 /// noised again.
@@ -41,15 +42,25 @@ pub fn privatize(
     params: &PrivacyParams,
     entropy: &mut dyn Entropy,
 ) -> Result<PrivateSketch> {
-    if sketch.has_fractional_weights() {
-        return Err(Error::Privacy {
-            field: "weights",
-            problem: "rows were given weights, so one of them may weigh more than the noise is made for"
-                .into(),
+    let release = Release::plan(sketch.spec(), params)?;
+    check_weights(sketch.row_weights(), params.rows_per_person)?;
+    privatize_as(sketch, &release, entropy)
+}
+
+/// Refuses rows that weigh more than the noise hides.
+fn check_weights(weights: RowWeights, rows_per_person: u32) -> Result<()> {
+    let refused = |problem: String| Error::Privacy { field: "weights", problem };
+    let refused = match weights {
+        RowWeights::Whole { largest } if largest <= rows_per_person => return Ok(()),
+        RowWeights::Whole { largest } => refused(format!(
+            "a row has the weight {largest}, as if one person had that many rows, and the noise is made for {rows_per_person}"
+        ))
+        .advise(Remedy::set(Parameter::RowsPerPerson, largest)),
+        RowWeights::Fractional => {
+            refused("rows were given weights, so one of them may weigh more than the noise is made for".into())
         }
-        .advise(Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Weights)])));
-    }
-    privatize_as(sketch, &Release::plan(sketch.spec(), params)?, entropy)
+    };
+    Err(refused.advise(Remedy::SketchAgain(vec![Remedy::Drop(Parameter::Weights)])))
 }
 
 /// Adds the noise of a release that was worked out before: many releases of small sketches, as audits make
@@ -78,7 +89,10 @@ pub fn privatize_as(sketch: &Sketch, release: &Release, entropy: &mut dyn Entrop
     };
     // Exact moments are not released, so the recipe of the release has none.
     let spec = SketchSpec { moments: None, ..sketch.spec().clone() };
-    Ok(PrivateSketch::from_parts(spec, sums, rows, vec![release.clone()]))
+    let mut id = [0; ID_DIGITS / 2];
+    entropy.fill(&mut id)?;
+    let release = Release { id: Some(hex(&id)), ..release.clone() };
+    Ok(PrivateSketch::from_parts(spec, sums, rows, vec![release]))
 }
 
 impl PrivateSketch {
@@ -128,6 +142,7 @@ impl PrivateSketch {
         if self.fingerprint != other.fingerprint {
             return Err(Error::incompatible(&self.spec, &other.spec));
         }
+        self.check_apart(other)?;
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
             *sum = sum.saturating_add(*more);
         }
@@ -136,6 +151,21 @@ impl PrivateSketch {
             if !self.releases.iter_mut().any(|own| own.join(release)) {
                 self.releases.push(release.clone());
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses a release that is in here already: its rows would count twice, and its noise as that of two.
+    fn check_apart(&self, other: &PrivateSketch) -> Result<()> {
+        let ids: BTreeSet<&str> = self.releases.iter().filter_map(|release| release.id.as_deref()).collect();
+        let twice =
+            other.releases.iter().any(|release| release.id.as_deref().is_some_and(|id| ids.contains(id)));
+        // Releases without an identity are told by their noise, which never repeats; a few answers of
+        // readings may be equal to a few others.
+        let noised = !self.releases.iter().any(|r| matches!(r.mechanism, Mechanism::LocalResponse { .. }));
+        if twice || (noised && self == other) {
+            let problem = "the same release is given twice; a merge adds the rows of different holders";
+            return Err(Error::WrongKind { problem });
         }
         Ok(())
     }

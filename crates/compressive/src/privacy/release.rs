@@ -9,6 +9,8 @@
 //! - add-remove neighbours: $\zeta$ discrete Laplace of scale $1 / \epsilon_2$; replace neighbours:
 //!   $\zeta = 0$ and $\epsilon_1 = \epsilon$, since the number of rows is public.
 //!
+//! A promise that comes from a file is worked out anew and refused if its noise does not keep it: [`verify`].
+//!
 //! What the spec itself tells about the rows is part of the promise: see [`SpecOrigin`].
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,10 @@ use crate::privacy::sensitivity::{Neighbours, Sensitivity};
 use crate::setters::setters;
 use crate::sketch::Sketch;
 use crate::sketch::spec::{SketchSpec, Source};
+
+mod verify;
+
+pub(crate) use verify::{ID_DIGITS, verify};
 
 /// What is asked of a private release.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +95,16 @@ pub enum SpecOrigin {
         /// Part of the budget.
         epsilon: f64,
     },
+}
+
+impl SpecOrigin {
+    /// What choosing the spec has cost a person of so many rows.
+    pub fn cost(self, neighbours: Neighbours, rows_per_person: u32) -> f64 {
+        let SpecOrigin::Paid { epsilon } = self else { return 0.0 };
+        // Replacing a row is removing one and adding one.
+        let steps = if neighbours == Neighbours::Replace { 2.0 } else { 1.0 };
+        steps * epsilon * f64::from(rows_per_person)
+    }
 }
 
 /// The noise on the sums, in units of $2^{-24}$.
@@ -169,6 +185,10 @@ pub struct Release {
     pub rows_scale: Option<Ratio>,
     /// Why the spec may be published.
     pub spec: SpecOrigin,
+    /// 32 random hexadecimal digits, by which a release that is given twice is recognised; none before it is
+    /// drawn, in files of format 1, and for readings that answer for themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 /// Mean of $|z_j|^2$ that noise is compared to: 0.35 for adapted-radius frequencies on Gaussian mixtures
@@ -183,13 +203,7 @@ impl Release {
     pub fn plan(spec: &SketchSpec, params: &PrivacyParams) -> Result<Release> {
         check(params)?;
         let origin = origin(spec, params)?;
-        let paid = match origin {
-            // Replacing a row is removing one and adding one.
-            SpecOrigin::Paid { epsilon } if params.neighbours == Neighbours::Replace => 2.0 * epsilon,
-            SpecOrigin::Paid { epsilon } => epsilon,
-            _ => 0.0,
-        };
-        let paid = paid * f64::from(params.rows_per_person);
+        let paid = origin.cost(params.neighbours, params.rows_per_person);
         let left = params.epsilon - paid;
         if !(left > 0.0) {
             let problem =
@@ -233,6 +247,7 @@ impl Release {
             mechanism,
             rows_scale,
             spec: origin,
+            id: None,
         })
     }
 

@@ -50,6 +50,10 @@ named!(Neighbours, "a relation between tables", {
     Replace => "replace": "One row with other values: the number of rows is public",
 });
 
+/// Columns up to which the directions of the quadratic feature are looked at. The look takes two matrices of
+/// $d^2$ numbers, which a file of a few hundred kilobytes must not be able to ask for without bound.
+const SHARP_COLUMNS: usize = 4096;
+
 /// The largest change of a sketch's integer sums between neighbours, in units of $2^{-24}$.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,7 +68,9 @@ impl Sensitivity {
     /// The sensitivity of a sketch made with a spec; its directions are drawn where it depends on them.
     pub fn of_spec(spec: &SketchSpec, neighbours: Neighbours) -> Result<Sensitivity> {
         match &spec.map {
-            Map::Moments(_) => Ok(Sensitivity::of_operator(&spec.clone().build()?, neighbours)),
+            Map::Moments(_) if spec.dim() <= SHARP_COLUMNS => {
+                Ok(Sensitivity::of_operator(&spec.clone().build()?, neighbours))
+            }
             map => Ok(Sensitivity::new(&map.feature(), spec.size, neighbours)),
         }
     }
@@ -103,7 +109,9 @@ impl Sensitivity {
     /// The sensitivity to a person with up to `rows` rows.
     pub fn of_persons(self, rows: u32) -> Sensitivity {
         let rows = u128::from(rows);
-        Sensitivity { l1: rows * self.l1, l2_squared: rows * rows * self.l2_squared }
+        // What does not fit asks for more noise than there can be, which is refused.
+        let l2_squared = (rows * rows).saturating_mul(self.l2_squared);
+        Sensitivity { l1: rows.saturating_mul(self.l1), l2_squared }
     }
 
     /// The sensitivity when each row contributes only `kept` of its m frequencies, drawn at random and scaled

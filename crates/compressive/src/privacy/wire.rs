@@ -2,16 +2,27 @@
 
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
+use crate::privacy::release::verify;
 use crate::privacy::{AnySketch, PrivateSketch, Release};
-use crate::sketch::Sketch;
 use crate::sketch::wire::{self, Extra, corrupt, file};
+use crate::sketch::{RowWeights, Sketch};
 
 impl PrivateSketch {
     /// The bytes of a `.sketch` file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let privacy = serde_json::to_string(self.releases()).expect("a release has string keys only");
-        let extra = Extra { privacy: Some(privacy), fractional: false, filled: 0 };
+        let named = self.releases().iter().any(|release| release.id.is_some());
+        let extra = Extra { privacy: Some(privacy), named, weights: RowWeights::ONE, filled: 0 };
         file(self.spec(), &extra, [self.rows(), 0], self.sums(), &[])
+    }
+
+    /// Reads bytes that [`to_bytes`](PrivateSketch::to_bytes) gave and that nobody else could change since:
+    /// their promises are not worked out anew.
+    pub fn from_own_bytes(bytes: &[u8]) -> Result<PrivateSketch> {
+        match open(bytes)? {
+            AnySketch::Private(sketch) => Ok(sketch),
+            AnySketch::Plain(_) => corrupt("a plain sketch is not a private one"),
+        }
     }
 
     /// Reads the bytes of a private `.sketch` file.
@@ -28,22 +39,35 @@ impl PrivateSketch {
 
 impl AnySketch {
     /// Reads the bytes of a `.sketch` file of either kind. Never panics, and allocates no more than a few
-    /// times the length of `bytes`.
+    /// times the length of `bytes`; for the private feature `quadratic` also what its bounds need. A private
+    /// sketch whose noise does not keep its promises is refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<AnySketch> {
-        let parts = wire::read(bytes)?;
-        let Some(privacy) = &parts.extra.privacy else {
-            return Sketch::from_file(parts).map(AnySketch::Plain);
-        };
-        let releases = read_releases(privacy)?;
-        if parts.weight != 0 || parts.extra.fractional || parts.extra.filled > 0 {
-            return corrupt("a private sketch has no weights");
+        let sketch = open(bytes)?;
+        if let AnySketch::Private(private) = &sketch {
+            verify(private.releases(), private.spec())?;
         }
-        if parts.spec.moments.is_some() {
-            return corrupt("a private sketch holds no exact moments");
-        }
-        let private = PrivateSketch::from_parts(parts.spec, parts.sums, parts.rows, releases);
-        Ok(AnySketch::Private(private))
+        Ok(sketch)
     }
+}
+
+/// A sketch of either kind, whatever it promises.
+fn open(bytes: &[u8]) -> Result<AnySketch> {
+    let parts = wire::read(bytes)?;
+    let Some(privacy) = &parts.extra.privacy else {
+        return Sketch::from_file(parts).map(AnySketch::Plain);
+    };
+    let releases = read_releases(privacy)?;
+    if parts.extra.named != releases.iter().any(|release| release.id.is_some()) && parts.spec.format() == 1 {
+        return corrupt("its format is not that of its promises");
+    }
+    if parts.weight != 0 || parts.extra.weights != RowWeights::ONE || parts.extra.filled > 0 {
+        return corrupt("a private sketch has no weights");
+    }
+    if parts.spec.moments.is_some() {
+        return corrupt("a private sketch holds no exact moments");
+    }
+    let private = PrivateSketch::from_parts(parts.spec, parts.sums, parts.rows, releases);
+    Ok(AnySketch::Private(private))
 }
 
 /// The promises of a private sketch, in the one form they are written in.

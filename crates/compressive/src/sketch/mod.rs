@@ -11,4 +11,4 @@ mod sums;
 pub(crate) mod wire;
 
 pub use second::{ExactMoments, MomentSet, SecondSums};
-pub use sums::{Moments, Sketch};
+pub use sums::{Moments, RowWeights, Sketch};

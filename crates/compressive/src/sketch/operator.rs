@@ -23,7 +23,6 @@ use compressive_kernels::{self as kernels, Backend, Projection, Table};
 
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};
-use crate::sketch::Sketch;
 use crate::sketch::frequency::{FrequencyLaw, MAX_FREQUENCY, Sampler};
 use crate::sketch::map::images::{ConvMap, Images};
 use crate::sketch::map::landmarks::KernelMap;
@@ -31,6 +30,7 @@ use crate::sketch::map::waves::{SECOND_BLOCK_SHIFT, Wave, Waves};
 use crate::sketch::map::{Map, moments};
 use crate::sketch::second;
 use crate::sketch::spec::{Missing, SketchSpec};
+use crate::sketch::{RowWeights, Sketch};
 
 /// Rows in the user's units, row-major, d values a row.
 #[derive(Clone, Copy, Debug)]
@@ -214,7 +214,7 @@ impl SketchOperator {
             Some(weights) => {
                 let (count, total) = grid_weights(weights, &mut scratch.weights)?;
                 sketch.add_rows(count, total)?;
-                sketch.mark_fractional(weights.iter().any(|w| w.fract() != 0.0));
+                sketch.note_weights(RowWeights::of(weights));
             }
         }
         if gaps {

@@ -20,9 +20,44 @@ pub struct Sketch {
     second: Option<SecondSums>,
     rows: u64,
     weight: i64,
-    fractional: bool,
+    weights: RowWeights,
     /// Missing entries in whose place a centre was summed.
     filled: u64,
+}
+
+/// What is remembered of the weights of single rows, subtracted ones included: one row of whole weight w is w
+/// rows of one person, whom noise for fewer rows would not hide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowWeights {
+    /// Whole numbers, of which this is the largest, or 1; 1 also for files that do not tell.
+    Whole {
+        /// The largest.
+        largest: u32,
+    },
+    /// At least one was not a whole number.
+    Fractional,
+}
+
+impl RowWeights {
+    /// Rows without weights.
+    pub(crate) const ONE: RowWeights = RowWeights::Whole { largest: 1 };
+
+    /// Those of rows.
+    pub(crate) fn of(weights: &[f64]) -> RowWeights {
+        if weights.iter().any(|w| w.fract() != 0.0) {
+            return RowWeights::Fractional;
+        }
+        RowWeights::Whole { largest: weights.iter().fold(1.0, |most: f64, w| most.max(*w)) as u32 }
+    }
+
+    fn join(self, other: RowWeights) -> RowWeights {
+        match (self, other) {
+            (RowWeights::Whole { largest: a }, RowWeights::Whole { largest: b }) => {
+                RowWeights::Whole { largest: a.max(b) }
+            }
+            _ => RowWeights::Fractional,
+        }
+    }
 }
 
 /// What decoders read from a sketch: the mean features and how noisy they are.
@@ -49,7 +84,8 @@ impl Sketch {
         let (spec, fingerprint) = operator.shared_spec();
         let second = spec.moments.map(|set| SecondSums::empty(set, spec.dim()));
         let sums = vec![0; spec.sketch_len()];
-        Sketch { sums, second, spec, fingerprint, rows: 0, weight: 0, fractional: false, filled: 0 }
+        let weights = RowWeights::ONE;
+        Sketch { sums, second, spec, fingerprint, rows: 0, weight: 0, weights, filled: 0 }
     }
 
     pub(crate) fn from_parts(
@@ -58,7 +94,7 @@ impl Sketch {
         second: Option<SecondSums>,
         rows: u64,
         weight: i64,
-        fractional: bool,
+        weights: RowWeights,
     ) -> Sketch {
         debug_assert_eq!(sums.len(), spec.sketch_len());
         Sketch {
@@ -68,7 +104,7 @@ impl Sketch {
             second,
             rows,
             weight,
-            fractional,
+            weights,
             filled: 0,
         }
     }
@@ -114,13 +150,18 @@ impl Sketch {
         self.weight as f64 / (1u64 << Self::GRID_BITS) as f64
     }
 
-    /// Whether a row, now or before it was subtracted, had a weight that is not a whole number.
-    pub fn has_fractional_weights(&self) -> bool {
-        self.fractional
+    /// What weights rows had, now or before they were subtracted.
+    pub fn row_weights(&self) -> RowWeights {
+        self.weights
     }
 
-    pub(crate) fn mark_fractional(&mut self, fractional: bool) {
-        self.fractional |= fractional;
+    /// Whether a row, now or before it was subtracted, had a weight that is not a whole number.
+    pub fn has_fractional_weights(&self) -> bool {
+        self.weights == RowWeights::Fractional
+    }
+
+    pub(crate) fn note_weights(&mut self, weights: RowWeights) {
+        self.weights = self.weights.join(weights);
     }
 
     /// Missing entries in whose place the column's centre was summed; an entry of a weighted row counts once.
@@ -162,7 +203,7 @@ impl Sketch {
     pub fn merge(&mut self, other: &Sketch) -> Result<()> {
         self.check_spec(&other.spec, &other.fingerprint)?;
         self.add_rows(other.rows, other.weight)?;
-        self.fractional |= other.fractional;
+        self.note_weights(other.weights);
         self.count_filled(other.filled);
         // |sum| <= weight for each entry, and the weight has just been seen to fit.
         for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
@@ -195,7 +236,7 @@ impl Sketch {
         self.rows -= other.rows;
         self.weight = weight;
         self.filled -= other.filled;
-        self.fractional |= other.fractional;
+        self.note_weights(other.weights);
         Ok(())
     }
 

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::sketch::Sketch;
 use crate::sketch::second::SecondSums;
 use crate::sketch::spec::{FORMAT, MAX_SIZE, Missing, SketchSpec, hex};
+use crate::sketch::{RowWeights, Sketch};
 
 /// Bytes of the two counts.
 const COUNTS_LEN: usize = 16;
@@ -46,16 +46,17 @@ struct Metadata {
     privacy: Option<String>,
     sha256: String,
     spec: String,
-    /// `fractional` if a row had a weight that is not a whole number, else absent.
+    /// `fractional` if a row had a weight that is not a whole number, else the largest weight if it is above 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weights: Option<String>,
 }
 
 /// The parts of the metadata that only some sketches have.
-#[derive(Clone, Default, PartialEq)]
 pub(crate) struct Extra {
     pub privacy: Option<String>,
-    pub fractional: bool,
+    /// Whether `privacy` says something that format 1 does not know.
+    pub named: bool,
+    pub weights: RowWeights,
     pub filled: u64,
 }
 
@@ -63,9 +64,24 @@ impl Extra {
     fn filled_text(&self) -> Option<String> {
         (self.filled > 0).then(|| self.filled.to_string())
     }
+
+    fn weights_text(&self) -> Option<String> {
+        match self.weights {
+            RowWeights::Fractional => Some(FRACTIONAL.into()),
+            RowWeights::Whole { largest } => (largest > 1).then(|| largest.to_string()),
+        }
+    }
+
+    /// The oldest format that can say all this.
+    fn format(&self, spec: &SketchSpec) -> u32 {
+        let heavy = matches!(self.weights, RowWeights::Whole { largest } if largest > 1);
+        if heavy || self.named { spec.format().max(2) } else { spec.format() }
+    }
 }
 
 const FRACTIONAL: &str = "fractional";
+/// Bits of the largest weight that a row can have, in units of 2^-24.
+const MAX_WEIGHT_BITS: u32 = 28 + Sketch::GRID_BITS;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,12 +106,16 @@ pub(crate) fn corrupt<T>(problem: impl Into<String>) -> Result<T> {
     Err(Error::Corrupt { problem: problem.into() })
 }
 
-/// SHA-256 of the payload, followed by the promise or the number of filled entries, if there is one.
+/// SHA-256 of the payload, followed by the promise, the number of filled entries and the largest weight,
+/// where there is one.
 fn checksum(payload: &[u8], extra: &Extra) -> String {
     let mut hash = Sha256::new();
     hash.update(payload);
     hash.update(extra.privacy.as_deref().unwrap_or_default().as_bytes());
     hash.update(extra.filled_text().unwrap_or_default().as_bytes());
+    if let RowWeights::Whole { .. } = extra.weights {
+        hash.update(extra.weights_text().unwrap_or_default().as_bytes());
+    }
     hex(&hash.finalize())
 }
 
@@ -108,13 +128,13 @@ fn header(spec: &SketchSpec, extra: &Extra, payload: &[u8]) -> Vec<u8> {
     let sums_end = COUNTS_LEN + 8 * spec.sketch_len();
     let header = Header {
         __metadata__: Metadata {
-            compressive: spec.format().to_string(),
+            compressive: extra.format(spec).to_string(),
             filled: extra.filled_text(),
             fingerprint: spec.fingerprint(),
             privacy: extra.privacy.clone(),
             sha256: checksum(payload, extra),
             spec: spec.to_json(),
-            weights: extra.fractional.then(|| FRACTIONAL.into()),
+            weights: extra.weights_text(),
         },
         counts: tensor(0, COUNTS_LEN),
         sums: tensor(COUNTS_LEN, sums_end),
@@ -145,7 +165,8 @@ pub(crate) fn file(
 impl Sketch {
     /// The bytes of a `.sketch` file; equal sketches give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let extra = Extra { privacy: None, fractional: self.has_fractional_weights(), filled: self.filled() };
+        let (weights, filled) = (self.row_weights(), self.filled());
+        let extra = Extra { privacy: None, named: false, weights, filled };
         let moments = self.second_sums().map(SecondSums::to_words).unwrap_or_default();
         file(self.spec(), &extra, [self.rows() as i64, self.weight_units()], self.sums(), &moments)
     }
@@ -171,6 +192,13 @@ impl Sketch {
         if !possible {
             return corrupt(format!("{rows} rows of total weight {weight} cannot have these sums"));
         }
+        let weighed = match extra.weights {
+            RowWeights::Whole { .. } => weight == rows << Sketch::GRID_BITS,
+            RowWeights::Fractional => rows >= weight >> MAX_WEIGHT_BITS,
+        };
+        if !weighed {
+            return corrupt(format!("{rows} rows cannot have the total weight {weight}"));
+        }
         let second = match spec.moments {
             None => None,
             Some(set) => match SecondSums::from_words(set, spec.dim(), &moments, weight) {
@@ -185,7 +213,7 @@ impl Sketch {
         if extra.filled > 0 && spec.missing != Missing::Fill {
             return corrupt(format!("it has {} filled entries, and its spec fills none", extra.filled));
         }
-        let mut sketch = Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.fractional);
+        let mut sketch = Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.weights);
         sketch.count_filled(extra.filled);
         Ok(sketch)
     }
@@ -242,7 +270,13 @@ fn read_header(head: &[u8]) -> Result<(SketchSpec, Extra)> {
         .map_err(|e| Error::Corrupt { problem: format!("its spec is not valid: {e}") })?;
     // A number in another spelling gives another header, which is refused as such.
     let filled = filled.and_then(|text| text.parse().ok()).unwrap_or(0);
-    Ok((spec, Extra { privacy, fractional: weights.as_deref() == Some(FRACTIONAL), filled }))
+    let weights = match weights.as_deref() {
+        Some(FRACTIONAL) => RowWeights::Fractional,
+        Some(text) => RowWeights::Whole { largest: text.parse().unwrap_or(1) },
+        None => RowWeights::ONE,
+    };
+    let named = privacy.as_ref().is_some_and(|_| any.__metadata__.compressive != "1");
+    Ok((spec, Extra { privacy, named, weights, filled }))
 }
 
 #[cfg(test)]
@@ -281,9 +315,19 @@ mod tests {
         sketch_of(&operator, &rows)
     }
 
+    /// A sketch with a row of weight 41.
+    fn heavy() -> Sketch {
+        let operator = SketchSpec::new(["a", "b"], FrequencyLaw::AdaptedRadius, 1.0, 5).build().unwrap();
+        let mut sketch = Sketch::empty(&operator);
+        let rows = [0.1, 0.2, -1.0, 3.0];
+        let scratch = &mut crate::Scratch::default();
+        operator.accumulate((&rows.to_vec()).into(), Some(&[41.0, 2.0]), &mut sketch, scratch).unwrap();
+        sketch
+    }
+
     #[test]
     fn bytes_round_trip() {
-        for sketch in others().into_iter().chain([sketch()]) {
+        for sketch in others().into_iter().chain([sketch(), heavy()]) {
             let bytes = sketch.to_bytes();
             let back = Sketch::from_bytes(&bytes).unwrap();
             assert_eq!(back, sketch);
@@ -293,7 +337,7 @@ mod tests {
 
     #[test]
     fn every_flipped_byte_and_every_cut_is_noticed() {
-        for sketch in others().into_iter().chain([sketch()]) {
+        for sketch in others().into_iter().chain([sketch(), heavy()]) {
             no_change_goes_unnoticed(&sketch.to_bytes());
         }
     }
@@ -349,7 +393,18 @@ mod tests {
     #[test]
     fn impossible_counts_are_refused_even_with_a_right_checksum() {
         let spec = SketchSpec::new(["a"], Waves::new(Wave::Cosine, FrequencyLaw::Gaussian), 1.0, 1);
-        let forged = Sketch::from_parts(spec, vec![1 << 30], None, 1, 1 << 24, false);
-        assert!(Sketch::from_bytes(&forged.to_bytes()).unwrap_err().to_string().contains("cannot have"));
+        let forged = |sum, rows, weight, weights| {
+            let sketch = Sketch::from_parts(spec.clone(), vec![sum], None, rows, weight, weights);
+            Sketch::from_bytes(&sketch.to_bytes()).map_err(|e| e.to_string())
+        };
+        let whole = RowWeights::ONE;
+        assert!(forged(1 << 30, 1, 1 << 24, whole).unwrap_err().contains("cannot have these sums"));
+        // One row with the weight of 2^36 of them.
+        for weights in [whole, RowWeights::Fractional] {
+            let refused = forged(1 << 30, 1, 1 << 60, weights).unwrap_err();
+            assert!(refused.contains("1 rows cannot have the total weight"), "{refused}");
+        }
+        assert!(forged(1 << 30, 256, 1 << 60, RowWeights::Fractional).is_ok());
+        assert!(forged(1 << 24, 1, 1 << 24, whole).is_ok());
     }
 }

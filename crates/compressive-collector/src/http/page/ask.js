@@ -19,7 +19,7 @@ const pass = {
 /** Asks, and waits for the whole answer as text; a body is sent as JSON. */
 async function asked(path, body, seconds) {
   const headers = {}, token = pass.get();
-  if (token && path.startsWith("/v1/")) headers.authorization = `Bearer ${token}`;
+  if (token && (path.startsWith("/v1/") || path === "/metrics")) headers.authorization = `Bearer ${token}`;
   if (body) headers["content-type"] = "application/json";
   try {
     const response = await fetch(path, {

@@ -129,6 +129,68 @@ fn wrong_budgets_and_weighted_rows_are_refused() {
 }
 
 #[test]
+fn a_row_of_whole_weight_needs_the_noise_of_as_many_rows() {
+    let operator = operator(10, Wave::Fourier, None);
+    let weigh = |weights: &[f64]| {
+        let mut sketch = Sketch::empty(&operator);
+        let rows = vec![0.5; 2 * weights.len()];
+        operator
+            .accumulate(RowsRef::F64(&rows), Some(weights), &mut sketch, &mut Scratch::default())
+            .unwrap();
+        sketch
+    };
+    let heavy = weigh(&[1.0, 100_000.0, 2.0]);
+    let refused = refusal(&heavy, &public());
+    assert!(refused.contains("weight 100000") && refused.contains("rows of a person 100000"), "{refused}");
+    assert!(refusal(&heavy, &PrivacyParams { rows_per_person: 99_999, ..public() }).contains("99999"));
+    let enough = PrivacyParams { rows_per_person: 100_000, ..public() };
+    privatize(&heavy, &enough, &mut SeededEntropy::new(0)).unwrap();
+    // A file, a merge and a subtraction keep the largest weight in mind.
+    let mut merged = waves(&operator, 5);
+    merged.merge(&Sketch::from_bytes(&heavy.to_bytes()).unwrap()).unwrap();
+    merged.subtract(&weigh(&[3.0])).unwrap();
+    assert_eq!(merged.row_weights(), crate::RowWeights::Whole { largest: 100_000 });
+    assert!(refusal(&merged, &public()).contains("weight 100000"));
+    // Rows of weight 1 or 0 are rows, and their bytes are those of format 1.
+    let plain = weigh(&[1.0, 0.0, 1.0]);
+    assert_eq!(plain.row_weights(), crate::RowWeights::ONE);
+    privatize(&plain, &public(), &mut SeededEntropy::new(0)).unwrap();
+}
+
+#[test]
+fn the_same_release_is_never_merged_twice() {
+    let operator = operator(20, Wave::OneBit, Some(Source::Bounds));
+    let sketch = waves(&operator, 400);
+    let release =
+        |seed| privatize(&sketch, &PrivacyParams::default(), &mut SeededEntropy::new(seed)).unwrap();
+    let (a, b) = (release(1), release(2));
+    let mut both = a.clone();
+    both.merge(&b).unwrap();
+    // Neither in itself, nor within a sum, nor after a trip through a file.
+    for again in [&a, &b, &both, &PrivateSketch::from_bytes(&b.to_bytes()).unwrap()] {
+        let refused = both.clone().merge(again).unwrap_err().to_string();
+        assert!(refused.contains("given twice"), "{refused}");
+    }
+    // Files of format 1 name no release; their noise does.
+    let nameless = |sketch: &PrivateSketch| {
+        let releases = sketch.releases.iter().map(|r| Release { id: None, ..r.clone() }).collect();
+        let sketch = PrivateSketch { releases, ..sketch.clone() };
+        let bytes = sketch.to_bytes();
+        assert!(bytes.windows(17).any(|w| w == b"\"compressive\":\"1\""));
+        PrivateSketch::from_bytes(&bytes).unwrap()
+    };
+    assert!(nameless(&a).merge(&nameless(&a)).is_err());
+    nameless(&a).merge(&nameless(&b)).unwrap();
+    // Single answers of readings may well be equal.
+    let response = crate::privacy::LocalResponse::new(operator.spec(), 2.0).unwrap();
+    let batch = response.reports(&[0; 5], &mut SeededEntropy::new(3)).unwrap();
+    let mut one = crate::privacy::LocalResponse::add_up(operator.spec(), &batch).unwrap();
+    let same = one.clone();
+    one.merge(&same).unwrap();
+    assert_eq!(one.rows(), 2);
+}
+
+#[test]
 fn holders_merge_their_releases_and_keep_their_promises() {
     let operator = operator(20, Wave::OneBit, Some(Source::Bounds));
     let sketch = waves(&operator, 400);

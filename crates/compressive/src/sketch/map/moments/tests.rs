@@ -96,7 +96,10 @@ fn whole_weights_are_copies_and_no_backend_or_grouping_changes_a_sum() {
         let copies: Vec<f64> =
             data.chunks_exact(3).zip(&weights).flat_map(|(row, &w)| row.repeat(w as usize)).collect();
         let whole = sketch_of(&op, &copies);
-        assert_eq!(weighted_sketch_of(&op, RowsRef::F64(&data), Some(&weights)).to_bytes(), whole.to_bytes());
+        let weighted = weighted_sketch_of(&op, RowsRef::F64(&data), Some(&weights));
+        let mut noted = whole.clone();
+        noted.note_weights(weighted.row_weights());
+        assert_eq!(weighted.to_bytes(), noted.to_bytes());
         for backend in Backend::available() {
             assert_eq!(sketch_of(&op.clone().with_backend(backend), &copies), whole);
         }
