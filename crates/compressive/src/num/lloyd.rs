@@ -1,8 +1,9 @@
 //! k-means of weighted rows in memory: the pilot of a design, weighted landmarks, the synthetic sample of a
 //! mixture.
 //!
-//! Rows and centres are flat, `dim` numbers each. Cost: n k d a round.
+//! Rows and centres are flat, `dim` numbers each. Cost: at most n k d a round, less as centres settle.
 
+use crate::num::nearest::{Following, each, square};
 use crate::num::random::{Stream, roulette};
 
 /// Rows with their weights; all of weight 1 where there are none.
@@ -30,7 +31,9 @@ impl<'a> Points<'a> {
 
     /// Weighted sum of squared distances to the nearest centres.
     pub fn sse(self, centers: &[f64]) -> f64 {
-        self.iter().map(|(row, w)| w * nearest(row, centers, self.dim).1).sum()
+        let mut sum = 0.0;
+        each(self.rows, centers, self.dim, |i, _, square| sum += self.weights.map_or(1.0, |w| w[i]) * square);
+        sum
     }
 
     fn row(self, i: usize) -> &'a [f64] {
@@ -54,12 +57,14 @@ pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run
     let dim = points.dim;
     let mut last = f64::INFINITY;
     let mut counts = vec![0.0; centers.len() / dim];
+    let mut following = Following::new(points.rows, dim);
     for _ in 0..rounds {
         let mut sums = vec![0.0; centers.len()];
         counts.fill(0.0);
         let mut sse = 0.0;
-        for (row, weight) in points.iter() {
-            let (l, s) = nearest(row, &centers, dim);
+        following.update(&centers);
+        for ((row, weight), (l, s)) in points.iter().zip(following.labels.iter().zip(&following.squares)) {
+            let l = *l as usize;
             sse += weight * s;
             counts[l] += weight;
             sums[l * dim..(l + 1) * dim].iter_mut().zip(row).for_each(|(t, x)| *t += weight * x);
@@ -132,10 +137,6 @@ pub(crate) fn greedy_plus_plus(
         centers.extend_from_slice(points.row(at));
     }
     centers
-}
-
-fn square(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub(crate) mod em;
 pub(crate) mod linear;
 pub(crate) mod lloyd;
 pub(crate) mod math;
+pub(crate) mod nearest;
 pub(crate) mod packed;
 pub(crate) mod parallel;
 pub(crate) mod random;
