@@ -40,7 +40,7 @@ pub use damped::{damped_waves, exponentials};
 pub use driver::{Scratch, accumulate, accumulate_weighted, phases, quantize};
 pub use integer::{PADDING, round_to_grid, triangle_products};
 pub use nearest::{NEAREST_CENTERS, NEAREST_ROWS, NearestTwo, nearest_two};
-pub use product::{Layout, product};
+pub use product::{Layout, product, subtract_gram};
 pub use projection::Projection;
 pub use single::{single_product, wave_gradient, wave_sums};
 pub use wave::{Table, Wave};

@@ -12,9 +12,9 @@ use crate::density::Target;
 use crate::error::Result;
 use crate::learn::laid::{Laid, working_locations};
 use crate::learn::{Learned, on_density};
-use crate::model::{Content, Covariances, Explained, Model, Working, to_working};
+use crate::model::{Content, Covariances, Explained, Model, Stop, Working, to_working};
 use crate::num::em::{Blobs, Mixture, Scatter};
-use crate::num::lloyd::{Points, greedy_plus_plus, lloyd};
+use crate::num::lloyd::{Points, greedy_plus_plus, lloyd, n_starts};
 use crate::num::random::{Purpose, Stream};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -27,7 +27,7 @@ const ROUNDS: usize = 300;
 const OFTEN: f64 = 0.1;
 
 /// Improves a model on sampled rows of the sketched table, row-major in the user's units; as it came if there
-/// is nothing to gain.
+/// is nothing to gain, or no time.
 ///
 /// # Errors
 /// None that learning itself would not have had.
@@ -41,7 +41,8 @@ pub fn improve(
     let (d, transform) = (spec.dim(), &spec.transform);
     let n = rows.len() / d;
     let Some(origin) = learned.model.origin.clone() else { return Ok(learned) };
-    if n < 2 * learned.model.k || transform.whiten.is_some() {
+    let cut = origin.info.stop == Stop::Cut;
+    if cut || n < 2 * learned.model.k || transform.whiten.is_some() {
         return Ok(learned);
     }
     let working: Vec<f64> = rows.chunks_exact(d).flat_map(|row| transform.apply(row)).collect();
@@ -92,7 +93,7 @@ fn centres(rows: &[f64], d: usize, start: Vec<f64>, seed: u64) -> (Vec<f64>, Vec
     let k = start.len() / d;
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 6);
     let mut best = lloyd(points, start, ROUNDS);
-    for _ in 0..STARTS {
+    for _ in 0..n_starts(STARTS, k) {
         let next = lloyd(points, greedy_plus_plus(points, k, |square| square, &mut stream), ROUNDS);
         if next.cost < best.cost && !next.counts.contains(&0.0) {
             best = next;

@@ -3,6 +3,7 @@
 //!
 //! Rows and centres are flat, `dim` numbers each. Cost: at most n k d a round, less as centres settle.
 
+use crate::num::budget;
 use crate::num::nearest::{Following, each, square};
 use crate::num::random::{Stream, roulette};
 
@@ -51,6 +52,15 @@ pub(crate) struct Run {
     pub cost: f64,
 }
 
+/// Runs from other starts for k centres, where `most` are worth it for up to 200: runs of many centres differ
+/// little.
+pub(crate) fn n_starts(most: usize, k: usize) -> usize {
+    (200 * most / k.max(1)).clamp(most.min(LEAST_STARTS), most)
+}
+
+/// The least of [`n_starts`].
+const LEAST_STARTS: usize = 4;
+
 /// Lloyd's algorithm until a round gains less than 1e-5 of the SSE, at most `rounds`. A centre that loses its
 /// rows stays where it was.
 pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run {
@@ -78,6 +88,9 @@ pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run
             break;
         }
         last = sse;
+        if budget::spent() {
+            break;
+        }
     }
     Run { centers, counts, cost: last }
 }

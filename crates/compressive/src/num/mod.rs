@@ -3,6 +3,7 @@
 
 pub(crate) mod base64;
 pub(crate) mod bisect;
+pub(crate) mod budget;
 pub(crate) mod em;
 pub(crate) mod linear;
 pub(crate) mod lloyd;

@@ -6,6 +6,7 @@
 //! neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on
 //! a row does not stick to it. Cost: at most n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
 
+use crate::num::budget;
 use crate::num::lloyd::{Points, Run};
 use crate::num::nearest::Following;
 
@@ -47,6 +48,9 @@ pub(crate) fn medians(points: Points<'_>, mut centers: Vec<f64>, rounds: usize) 
             break;
         }
         last = sum;
+        if budget::spent() {
+            break;
+        }
     }
     Run { centers, counts, cost: last }
 }
