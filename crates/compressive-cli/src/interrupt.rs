@@ -1,5 +1,5 @@
-//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays, and a search then gives the
-//! best that it has; at other times it ends the program.
+//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays, and a search then gives
+//! the best that it has; at other times it ends the program.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Damped waves in double precision, for decoders: e^q (cos t + i sin t) over slices.
 //!
 //! Decoders need no equal bits across machines, so this is plain code over short arrays that the compiler
-//! turns into the vectors it may use: for any processor, and with AVX2 and FMA or AVX-512 where they are present.
+//! turns into the vectors it may use: for any processor, with AVX2 and FMA, and with AVX-512.
 //!
 //! t = j pi/2 + r with |r| <= pi/4, then the Taylor series of sine and cosine to degree 15 and 16; q = i ln 2 + s with |s| <= ln(2)/2, then
 //! the series of the exponential to degree 12. Relative error about 2e-16 for |t| up to 1e5. Cost: about 45 operations an entry.

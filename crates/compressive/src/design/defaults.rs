@@ -15,7 +15,7 @@ use crate::sketch::spec::MAX_SIZE;
 /// Rows of the pilot sample. The estimate of the scale uses 5000 of them, landmarks and whitening all.
 pub const PILOT_ROWS: usize = 10_000;
 
-/// Rows of the pilot sample for each component, where that is more and an outline is made of them: the centres of
+/// Rows of the pilot sample for each component, where that is more and an outline is made of them: centres of
 /// a hundred rows each cost 1% of the sum of squares.
 pub(super) const ROWS_EACH: usize = 100;
 /// Values of such a sample at most: 64 MB.

@@ -1,7 +1,8 @@
 //! The nearest of k centres, exactly, for many rows.
 //!
 //! 1. Scores in single precision (file `nearest.rs` of the kernels) of rows and centres, taken from the mean
-//!    centre and divided by the largest distance of a centre from it: columns far from zero keep their digits.
+//!    centre and divided by the largest distance of a centre from it: columns far from zero keep their
+//!    digits.
 //! 2. With unit roundoff u and $\lvert x\rvert$ the row's norm, a score is off by at most
 //!    $e = (d + 8)\, u\, (\lvert x\rvert + \tfrac12)$. Where the least two scores are more than 2 e apart, the
 //!    centre is known.
@@ -11,7 +12,7 @@
 //! So the answer is that of step 3 alone, bit for bit. Cost: k (d + 5) operations in single precision a row,
 //! and 3 k d in double precision for few of them.
 //!
-//! Reference: \[Ham10\] G. Hamerly, "Making k-means even faster", SIAM Data Mining 2010, for centres that move.
+//! Reference, for centres that move: \[Ham10\] G. Hamerly, "Making k-means even faster", SDM 2010.
 
 use compressive_kernels::{NEAREST_CENTERS, NEAREST_ROWS, NearestTwo, nearest_two};
 

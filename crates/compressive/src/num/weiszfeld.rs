@@ -4,7 +4,9 @@
 //! Each round gives every row to its nearest centre and moves each centre by one step of Weiszfeld's
 //! algorithm, $c \leftarrow \sum_i x_i / d_i \,\big/ \sum_i 1 / d_i$ with $d_i = \lVert x_i - c\rVert$;
 //! neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on
-//! a row does not stick to it. Cost: at most n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
+//! a row does not stick to it. Cost: at most n k d a round.
+//!
+//! Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
 
 use crate::num::budget;
 use crate::num::lloyd::{Points, Run};

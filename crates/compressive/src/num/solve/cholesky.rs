@@ -4,8 +4,8 @@
 //! taken off all later rows. All inner loops run along rows of the row-major matrix.
 //!
 //! Cost: $n^3/6$ multiply-adds, nearly all of them in matrix products. Only the upper triangle is read; what
-//! is written below it has no meaning. There is no pivoting: a matrix that is singular to rounding is refused, and the caller adds damping or drops a
-//! variable.
+//! is written below it has no meaning. There is no pivoting: a matrix that is singular to rounding is
+//! refused, and the caller adds damping or drops a variable.
 
 use compressive_kernels::subtract_gram;
 
