@@ -281,3 +281,15 @@ def test_inspect_shows_a_model(program, table):
         assert word in text, text
     assert program.json("inspect", "model.json")["kind"] == "model"
     assert "is a model" in program.fails("inspect", "model.json", "--spec")
+
+
+def test_a_search_without_time_gives_a_usable_model_and_says_that_it_was_cut(program, tmp_path, table):
+    program("sketch", "rows.npy", "-k", 5, "-o", "s.sketch")
+    for task in ("kmeans", "kmedians", "gmm"):
+        text = program("fit", "s.sketch", "--task", task, "-k", 5, "--seconds", 0, "-o", "model.json")
+        assert "cut short" in text
+        assert model_of(tmp_path)["origin"]["info"]["stop"] == "cut"
+        assert program.json("score", "model.json", "rows.npy")["rows"] == 20_000
+    text = program("kmeans", "rows.npy", "-k", 5, "--seconds", 100, "-o", "model.json")
+    assert "cut short" not in text and model_of(tmp_path)["origin"]["info"]["stop"] != "cut"
+    assert "number of seconds" in program.fails("fit", "s.sketch", "-k", 5, "--seconds", "soon", code=2)

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import json
 import os
 import pathlib
 import pickle
@@ -173,6 +174,17 @@ def test_clusters_mixtures_and_components_are_found(table):
     assert abs(np.linalg.det(pca.parameters["components"] @ exact.T)) > 0.999
     assert pca.transform(rows).shape == (len(rows), 2)
     assert pickle.loads(pickle.dumps(model)) == model
+
+
+def test_a_fit_without_time_gives_a_usable_model_that_says_it_was_cut(table):
+    rows, _ = table
+    sketch = compressive.sketch(rows, k=3)
+    model = compressive.fit_kmeans(sketch, 3, max_seconds=0)
+    assert json.loads(model.to_json())["origin"]["info"]["stop"] == "cut"
+    assert model.parameters["centers"].shape == (3, 4)
+    assert json.loads(compressive.fit_gmm(sketch, 3, max_seconds=100).to_json())["origin"]["info"]["stop"] != "cut"
+    with pytest.raises(ValueError, match="max_seconds"):
+        compressive.fit_kmeans(sketch, 3, max_seconds=-1)
 
 
 def test_the_number_of_clusters_can_be_left_open(table):

@@ -1,5 +1,5 @@
-//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays; at other times it ends
-//! the program.
+//! Ctrl-C: during a pass it is asked for politely, so that no temporary file stays, and a search then gives
+//! the best that it has; at other times it ends the program.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// Runs a pass that looks at the flag it is given.
-pub fn watched<T>(pass: impl FnOnce(&AtomicBool) -> T) -> Result<T> {
+pub fn watched<T>(pass: impl FnOnce(&'static AtomicBool) -> T) -> Result<T> {
     let set = || ctrlc::set_handler(on_interrupt).map_err(|error| error.to_string());
     HANDLER.get_or_init(set).clone().map_err(anyhow::Error::msg).context("cannot listen for Ctrl-C")?;
     WATCHED.store(true, Ordering::SeqCst);

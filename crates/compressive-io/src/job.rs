@@ -136,7 +136,8 @@ impl Job {
     /// # Errors
     /// As [`Dataset::pilot`].
     pub fn pilot(&self, table: &mut dyn Readable) -> Result<Pilot> {
-        let rows = self.pilot_rows.unwrap_or(self.request.defaults()?.pilot_rows);
+        let usual = self.request.pilot_rows(table.columns().len())?;
+        let rows = self.pilot_rows.unwrap_or(usual);
         table.pilot(rows.max(2), self.request.seed)
     }
 

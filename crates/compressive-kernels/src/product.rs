@@ -54,6 +54,45 @@ pub fn product(
     }
 }
 
+/// Takes $P^\top P$ off a symmetric matrix, for a `panel` P of rows of length n. `rows` are the last rows of the
+/// matrix, of length n too; of each of them the entries from the diagonal on are right afterwards, and some
+/// before it have no meaning.
+///
+/// # Panics
+/// If the slices are not whole rows of n, or `rows` are more than n.
+pub fn subtract_gram(panel: &[f64], n: usize, rows: &mut [f64]) {
+    let (inner, count) = (panel.len() / n, rows.len() / n);
+    assert!(panel.len() == inner * n && rows.len() == count * n && count <= n, "whole rows of {n}");
+    for start in (0..count).step_by(GRAM_ROWS) {
+        let (height, column) = (GRAM_ROWS.min(count - start), n - count + start);
+        let width = n - column;
+        // SAFETY: all columns read and written are below n, all rows of `panel` below `inner` and of `rows`
+        // below `count`, and the slices were asserted to be whole rows; `rows` is not aliased.
+        unsafe {
+            matrixmultiply::dgemm(
+                height,
+                inner,
+                width,
+                -1.0,
+                panel.as_ptr().add(column),
+                1,
+                n as isize,
+                panel.as_ptr().add(column),
+                n as isize,
+                1,
+                1.0,
+                rows.as_mut_ptr().add(start * n + column),
+                n as isize,
+                1,
+            );
+        }
+    }
+}
+
+/// Rows of one product of [`subtract_gram`]: a twentieth of the work is lost on entries before the diagonal of
+/// a matrix of a thousand.
+const GRAM_ROWS: usize = 96;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +117,23 @@ mod tests {
                         assert_eq!(out[i * c + j], 2.0 * sum - 1.0, "{a_layout:?} {b_layout:?}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_gram_matrix_is_taken_off_from_the_diagonal_on() {
+        let (n, inner, count) = (233, 5, 210);
+        let value = |i: usize| ((i * 37 + 11) % 19) as f64 - 9.0;
+        let panel: Vec<f64> = (0..inner * n).map(value).collect();
+        let before: Vec<f64> = (0..count * n).map(|i| value(i + 3)).collect();
+        let mut rows = before.clone();
+        subtract_gram(&panel, n, &mut rows);
+        for i in 0..count {
+            let diagonal = n - count + i;
+            for j in diagonal..n {
+                let sum: f64 = (0..inner).map(|l| panel[l * n + diagonal] * panel[l * n + j]).sum();
+                assert_eq!(rows[i * n + j], before[i * n + j] - sum);
             }
         }
     }

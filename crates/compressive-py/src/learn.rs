@@ -1,9 +1,10 @@
 //! From sketches to models.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, SearchParams};
+use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams, SearchParams};
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -56,6 +57,7 @@ pub struct Search {
     restarts: Option<usize>,
     seed: u64,
     threads: usize,
+    max_seconds: Option<f64>,
 }
 
 impl Search {
@@ -66,7 +68,18 @@ impl Search {
             .decoder(decoder)
             .restarts(self.restarts)
             .seed(self.seed)
+            .budget(self.budget()?)
             .threads(thread_count(self.threads)))
+    }
+
+    /// The time from now on.
+    fn budget(&self) -> PyResult<Budget> {
+        let Some(seconds) = self.max_seconds else { return Ok(Budget::default()) };
+        let time = Duration::try_from_secs_f64(seconds).map_err(|_| {
+            error::argument(format!("max_seconds={seconds}: give a number of seconds, 0 or more"))
+        })?;
+        let start = Instant::now();
+        Ok(Budget::new(move || start.elapsed() >= time))
     }
 }
 
@@ -105,6 +118,7 @@ pub fn learn(
         .decoder(search.decoder)
         .restarts(search.restarts)
         .seed(search.seed)
+        .budget(search.budget)
         .threads(search.threads);
     let (moments, _) = sketch.moments()?;
     drop(sketch);

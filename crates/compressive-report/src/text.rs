@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use compressive::learn::propose::Decoder;
 use compressive::learn::{Candidate, Learned};
-use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule};
+use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule, Stop};
 use compressive::{Map, Parameter, Remedy, SketchOperator, Vocabulary};
 
 use crate::words::{count, number, seconds, thousands};
@@ -42,6 +42,9 @@ pub fn learned(
     }
     text.push_str(&components(model));
     text.push_str(&quality(model, vocabulary));
+    if origin.is_some_and(|origin| origin.info.stop == Stop::Cut) {
+        text.push_str("the search was cut short: this is the best that was found by then\n");
+    }
     if matches!(operator.spec().map, Map::Moments(_)) {
         text.push_str(&too_few_directions(model, operator.spec().size, vocabulary));
     }

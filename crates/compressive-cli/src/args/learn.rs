@@ -33,6 +33,10 @@ pub struct LearnArgs {
     /// from what was found
     #[arg(long, value_enum, default_value_t = StartArg::Range)]
     pub start: StartArg,
+    /// Stop searching after so many seconds and take the best model found by then; kmeans, kmedians, gmm,
+    /// stable
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    pub seconds: Option<f64>,
 }
 
 #[derive(Args)]
@@ -218,6 +222,12 @@ pub struct DiagnoseArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A time that a deadline can be made of.
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let given = text.parse().ok().filter(|s| (0.0..=1e9).contains(s));
+    given.ok_or_else(|| "give a number of seconds, 0 or more".into())
 }
 
 /// A number of components.

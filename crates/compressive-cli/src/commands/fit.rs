@@ -1,11 +1,12 @@
 //! `fit`: from a sketch to a model.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::learn::{Components, CovarianceKind, Decoder, LearnParams, Learned, Start, learn};
+use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams, Learned, Start, learn};
 use compressive::{Moments, Named, SketchOperator, SketchSpec};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
 
@@ -15,6 +16,7 @@ use compressive::design::PILOT_ROWS;
 use super::design::note;
 use super::{check_output, generator, missing_k, read_any_sketch, wrong_usage};
 use crate::args::{CovarianceArg, FitArgs, KArg, LearnArgs, StartArg};
+use crate::interrupt;
 use crate::output;
 use crate::words::Flags;
 use compressive_report::text as report;
@@ -22,6 +24,9 @@ use compressive_report::text as report;
 /// Learns from a sketch.
 pub fn run(args: &FitArgs) -> Result<()> {
     let task = args.task;
+    if args.learn.seconds.is_some() && matches!(task, Task::Classify | Task::Generate) {
+        wrong_usage("--seconds goes with --task kmeans, kmedians, gmm and stable");
+    }
     if task == Task::Classify {
         return classify::fit(args);
     }
@@ -56,6 +61,7 @@ pub fn run(args: &FitArgs) -> Result<()> {
             .start(start_rows(args, sketch.spec())?)
             .seed(args.seed.seed)
             .threads(args.threads.count()),
+        seconds: args.learn.seconds,
         quiet: args.quiet,
     };
     let found = sketch.moments().map_err(anyhow::Error::from);
@@ -67,6 +73,8 @@ pub fn run(args: &FitArgs) -> Result<()> {
 /// A search to be made.
 pub struct Learning {
     pub params: LearnParams,
+    /// The time after which the best model so far is taken.
+    pub seconds: Option<f64>,
     pub quiet: bool,
 }
 
@@ -77,11 +85,16 @@ pub struct Found {
 }
 
 impl Learning {
-    /// Learns, with a sign of life on terminals.
+    /// Learns, with a sign of life on terminals. Ctrl-C ends the search with the best model so far.
     pub fn run(&self, operator: &SketchOperator, moments: &Moments) -> Result<Found> {
         let bar = output::spinner("learning", self.quiet);
         let start = Instant::now();
-        let learned = learn(operator, moments, &self.params);
+        let deadline = self.seconds.map(|seconds| start + Duration::from_secs_f64(seconds));
+        let learned = interrupt::watched(|wanted| {
+            let late = move || deadline.is_some_and(|end| Instant::now() >= end);
+            let budget = Budget::new(move || wanted.load(Ordering::Relaxed) || late());
+            learn(operator, moments, &self.params.clone().budget(budget))
+        })?;
         let elapsed = start.elapsed();
         bar.finish_and_clear();
         Ok(Found { learned: learned?, elapsed })
@@ -135,6 +148,9 @@ pub fn check_components(task: Task, k: KArg, learn: &LearnArgs) -> Result<()> {
         bail!(
             "-k: principal components need a number; choose a generous one: their explained variances show how many are worth keeping"
         );
+    }
+    if learn.seconds.is_some() {
+        bail!("--seconds: principal components are found at once; leave it out");
     }
     if learn.restarts.is_some() {
         bail!("--restarts: principal components are found without restarts; leave it out");

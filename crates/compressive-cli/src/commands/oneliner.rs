@@ -55,6 +55,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
             .start(start_from(args.learn.start, start_rows(args, &done)?))
             .seed(args.seed.seed)
             .threads(args.pass.threads.count()),
+        seconds: args.learn.seconds,
         quiet,
     };
     let moments = sketch.moments()?;

@@ -301,9 +301,22 @@ def ledger(
     return found
 
 
-def search(*, decoder: str = "auto", restarts: int | None = None, seed: int = 0, threads: int = 0) -> _native.Search:
+def search(
+    *,
+    decoder: str = "auto",
+    restarts: int | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    max_seconds: float | None = None,
+) -> _native.Search:
     """How a model is searched for."""
-    return {"decoder": decoder, "restarts": restarts, "seed": seed, "threads": threads}
+    return {
+        "decoder": decoder,
+        "restarts": restarts,
+        "seed": seed,
+        "threads": threads,
+        "max_seconds": None if max_seconds is None else float(max_seconds),
+    }
 
 
 def _range(k: int | tuple[int, int] | Literal["auto"]) -> tuple[int, int] | None:
@@ -336,7 +349,8 @@ def fit_kmeans(sketch: Sketch | PrivateSketch, k: int | tuple[int, int] | Litera
     k : int, (low, high) or "auto"
         A range is searched for the fewest clusters that explain the sketch.
     **options
-        `decoder`, `restarts`, `seed`, `threads`: as the flags of ``compressive fit``.
+        `decoder`, `restarts`, `seed`, `threads`: as the flags of ``compressive fit``. After `max_seconds` the best
+        model found by then is taken; its JSON says ``"stop": "cut"``.
 
     Returns
     -------

@@ -295,6 +295,7 @@ class Search(TypedDict):
     restarts: int | None
     seed: int
     threads: int
+    max_seconds: float | None
 
 class Comparison(TypedDict):
     distance: float

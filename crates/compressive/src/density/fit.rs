@@ -70,6 +70,15 @@ struct Chunk {
 
 /// Frequencies in a chunk.
 const CHUNK: usize = 256;
+/// Iterations of [`Problem::settle`] at most.
+const ITERATIONS: usize = 300;
+/// Multiply-adds that it may take, some seconds' worth.
+const WORK: usize = 3_000_000_000;
+/// What a sine and a cosine cost beside the d multiply-adds of their phase.
+const WAVE: usize = 20;
+/// The least part of the cost that an iteration has to gain, near the end and for a misfit.
+const NEARLY: f64 = 1e-7;
+const ROUGHLY: f64 = 1e-5;
 
 impl<'a> Problem<'a> {
     /// Joins a target and a family at the same frequencies.
@@ -179,15 +188,32 @@ impl<'a> Problem<'a> {
     /// Joint descent over atoms, shared parameters and weights from `fit`, inside the bounds. Improves `fit`
     /// or leaves it.
     pub fn descend(&mut self, fit: &mut Fit, iterations: usize) -> LbfgsInfo {
-        self.descend_inside(fit, iterations, false)
+        let params = LbfgsParams { iterations_max: iterations, ..LbfgsParams::default() };
+        self.descend_inside(fit, &params, false)
     }
 
-    /// The same with the locations held where they are.
-    pub fn descend_shapes(&mut self, fit: &mut Fit, iterations: usize) -> LbfgsInfo {
-        self.descend_inside(fit, iterations, true)
+    /// The same from a fit that is nearly there, no closer than the noise of the sketch asks for, and not for
+    /// longer than [`WORK`].
+    pub fn settle(&mut self, fit: &mut Fit) -> LbfgsInfo {
+        let params =
+            LbfgsParams { iterations_max: self.affordable(fit), ftol: NEARLY, ..LbfgsParams::default() };
+        self.descend_inside(fit, &params, false)
     }
 
-    fn descend_inside(&mut self, fit: &mut Fit, iterations: usize, hold: bool) -> LbfgsInfo {
+    /// The same, as closely as a misfit has to be known, with the locations held where they are.
+    pub fn settle_shapes(&mut self, fit: &mut Fit) -> LbfgsInfo {
+        let params =
+            LbfgsParams { iterations_max: self.affordable(fit), ftol: ROUGHLY, ..LbfgsParams::default() };
+        self.descend_inside(fit, &params, true)
+    }
+
+    /// Iterations that [`WORK`] is enough for.
+    fn affordable(&self, fit: &Fit) -> usize {
+        let one = fit.k() * self.target.size() * (self.target.dim() + WAVE);
+        (WORK / one.max(1)).clamp(1, ITERATIONS)
+    }
+
+    fn descend_inside(&mut self, fit: &mut Fit, params: &LbfgsParams, hold: bool) -> LbfgsInfo {
         let (k, p, n_shared) = (fit.k(), self.family.n_params(), self.family.n_shared());
         let bounds = self.family.bounds(&self.target.low, &self.target.high);
         let mut lower = [bounds.low.repeat(k), bounds.shared_low, vec![0.0; k]].concat();
@@ -205,7 +231,6 @@ impl<'a> Problem<'a> {
         let scaled = |v: Vec<f64>| v.iter().zip(&units).map(|(v, u)| v / u).collect::<Vec<f64>>();
         let mut x = scaled([&fit.atoms[..], &fit.shared, &fit.weights].concat());
         let (lower, upper) = (scaled(lower), scaled(upper));
-        let params = LbfgsParams { iterations_max: iterations, ..LbfgsParams::default() };
         let mut point = vec![0.0; x.len()];
         let mut objective = |x: &[f64], gradient: &mut [f64]| {
             point.iter_mut().zip(x).zip(&units).for_each(|((p, x), u)| *p = x * u);
@@ -215,7 +240,7 @@ impl<'a> Problem<'a> {
             gradient.iter_mut().zip(&units).for_each(|(g, u)| *g *= u);
             cost
         };
-        let info = minimize(&mut objective, &mut x, &lower, &upper, &params);
+        let info = minimize(&mut objective, &mut x, &lower, &upper, params);
         x.iter_mut().zip(&units).for_each(|(x, u)| *x *= u);
         fit.atoms.copy_from_slice(&x[..k * p]);
         fit.shared.copy_from_slice(&x[k * p..k * p + n_shared]);

@@ -52,6 +52,7 @@ pub(crate) struct Density {
 }
 
 /// Weighted points.
+#[derive(Clone, Debug)]
 pub(crate) struct Cloud {
     pub dim: usize,
     /// n cells.

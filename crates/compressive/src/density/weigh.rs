@@ -14,7 +14,7 @@
 
 use crate::density::cells::Blocks;
 use crate::density::target::Target;
-use crate::num::linear::{dot, multiply_transposed};
+use crate::num::linear::{dot, gram};
 use crate::num::math::ln;
 use crate::num::solve::pivot::{Pivoted, pivot};
 use crate::sketch::ExactMoments;
@@ -89,26 +89,20 @@ pub(crate) fn weigh(
 ) -> Option<Weighed> {
     let system = System::new(target, blocks, exact, prior);
     let (a, r) = (blocks.len(), system.right.len());
-    let mut gram = vec![0.0; a * a];
-    multiply_transposed(&system.left, &system.left, r, &mut gram);
+    let mut gram = gram(&system.left, r);
     let rhs: Vec<f64> = system.left.chunks_exact(r).map(|row| dot(row, &system.right)).collect();
     let scale: Vec<f64> = prior.shares.iter().map(|p| p.sqrt()).collect();
+    for (row, s) in gram.chunks_exact_mut(a).zip(&scale) {
+        row.iter_mut().zip(&scale).for_each(|(value, t)| *value *= s * t);
+    }
     let mut best: Option<(f64, Weighed)> = None;
     let mut weaker = 1.0;
     for _ in 0..=WEAKER.1 {
         // Step 2.
         let pull = prior.rows / weaker;
-        let mut hessian = vec![0.0; a * a];
-        for (i, row) in hessian.chunks_exact_mut(a).enumerate() {
-            let gram = &gram[i * a..(i + 1) * a];
-            for (j, value) in row.iter_mut().enumerate() {
-                *value = gram[j] * scale[i] * scale[j];
-            }
-            row[i] += pull;
-        }
         let h: Vec<f64> = (0..a).map(|i| (rhs[i] + pull) * scale[i]).collect();
         // Step 3.
-        let solved = pivot(&hessian, &h)?;
+        let solved = pivot(&gram, pull, &h)?;
         let mut weights: Vec<f64> = solved.x.iter().zip(&scale).map(|(x, s)| x * s).collect();
         let (cost, chi_square) = system.cost(&weights);
         let off = weights.iter().zip(prior.shares).map(|(w, p)| pull * (w - p) * (w - p) / p).sum::<f64>();

@@ -15,6 +15,12 @@ use crate::sketch::spec::MAX_SIZE;
 /// Rows of the pilot sample. The estimate of the scale uses 5000 of them, landmarks and whitening all.
 pub const PILOT_ROWS: usize = 10_000;
 
+/// Rows of the pilot sample for each component, where that is more and an outline is made of them: centres of
+/// a hundred rows each cost 1% of the sum of squares.
+pub(super) const ROWS_EACH: usize = 100;
+/// Values of such a sample at most: 64 MB.
+pub(super) const PILOT_VALUES: usize = 8_000_000;
+
 /// Share of a privacy budget that goes to the look at the rows, where one budget is given for both: a tenth
 /// shows the clusters' width well enough, and what remains for the release is hardly less.
 pub const LOOK_SHARE: f64 = 0.1;

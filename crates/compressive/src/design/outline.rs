@@ -24,8 +24,13 @@ use crate::sketch::operator::{RowsRef, Scratch};
 use crate::sketch::outline::{Cells, LEAST_ROWS, Outline};
 use crate::sketch::spec::SketchSpec;
 
-/// Cells at most, whatever the bytes: the weights cost the cube of it.
-const MOST_CELLS: usize = 800;
+/// Cells at most, whatever the bytes, for up to 200 components.
+const CELLS: usize = 800;
+/// For more components, cells for each of them.
+const CELLS_EACH: usize = 4;
+/// Cells at most for any number of components: the weights cost the cube of it, and four times its square in
+/// numbers.
+const MOST_CELLS: usize = 4000;
 /// Bytes of an outline for each byte of the sums.
 const BYTES: usize = 2;
 /// Groups that share correlations, at most; their bytes are at most a quarter of all.
@@ -203,22 +208,29 @@ impl Partition {
     }
 }
 
-/// Cells and groups that a recipe of this many sums pays for.
-pub(super) fn affordable(dim: usize, sums: usize) -> (usize, usize) {
+/// Cells and groups that a recipe of this many sums for k components pays for.
+pub(super) fn affordable(dim: usize, sums: usize, k: usize) -> (usize, usize) {
     let (cell, group) = Outline::bytes(dim);
     let budget = BYTES * 8 * sums;
+    let most = CELLS_EACH.saturating_mul(k).clamp(CELLS, MOST_CELLS);
     let groups =
         if (2..=CORRELATED_COLUMNS).contains(&dim) { (budget / 4 / group.max(1)).min(GROUPS) } else { 0 };
-    ((budget.saturating_sub(groups * group + 16 * dim) / cell).clamp(1, MOST_CELLS), groups)
+    ((budget.saturating_sub(groups * group + 16 * dim) / cell).clamp(1, most), groups)
 }
 
-/// Steps 1 to 4: the recipe with its outline; `rows` in the user's units, `working` in working coordinates.
-pub(super) fn with_outline(mut spec: SketchSpec, rows: &[f64], working: &[f64]) -> Result<SketchSpec> {
+/// Steps 1 to 4: the recipe for k components with its outline; `rows` in the user's units, `working` in working
+/// coordinates.
+pub(super) fn with_outline(
+    mut spec: SketchSpec,
+    rows: &[f64],
+    working: &[f64],
+    k: usize,
+) -> Result<SketchSpec> {
     let dim = spec.dim();
     if working.len() / dim < LEAST_ROWS as usize {
         return Ok(spec);
     }
-    let (most, groups) = affordable(dim, spec.sketch_len());
+    let (most, groups) = affordable(dim, spec.sketch_len(), k);
     let partition = Partition::new(working, dim, most);
     let outline = Outline::new(
         &partition.cells(groups, spec.seed),

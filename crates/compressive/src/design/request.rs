@@ -1,6 +1,6 @@
 //! What a user can ask of a recipe.
 
-use crate::design::defaults::{Defaults, FULL_MOMENTS, FeatureParts};
+use crate::design::defaults::{Defaults, FULL_MOMENTS, FeatureParts, PILOT_VALUES, ROWS_EACH};
 use crate::design::scale::{Estimate, ScaleRule};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
@@ -275,6 +275,18 @@ impl Request {
     fn defaults_by(&self, map: FeatureName) -> Result<Defaults> {
         let map = self.feature.as_ref().map_or(map, Feature::name);
         Defaults::of(self.task, map).ok_or_else(|| not_learned(self.task, map))
+    }
+
+    /// Rows of the pilot sample for d columns: more than the row of the table says where there are so many
+    /// components that each would have few of them.
+    ///
+    /// # Errors
+    /// A feature that the task cannot be learned from.
+    pub fn pilot_rows(&self, dim: usize) -> Result<usize> {
+        let defaults = self.defaults()?;
+        let outline = defaults.outline && self.outline.unwrap_or(true);
+        let wanted = ROWS_EACH.saturating_mul(self.k.unwrap_or(defaults.k)).min(PILOT_VALUES / dim.max(1));
+        Ok(if outline { defaults.pilot_rows.max(wanted) } else { defaults.pilot_rows })
     }
 
     /// The request for d columns with its gaps filled; `seen` if a sample is looked at.

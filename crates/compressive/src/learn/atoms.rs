@@ -13,6 +13,7 @@ use crate::learn::propose::{Decoder, Finds, Published, Wanted};
 use crate::learn::refine::Shares;
 use crate::learn::{Candidate, Components, Learned, choose_k, judge, on_density, weighted_landmarks};
 use crate::model::{Content, DecodeInfo, Explained, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
+use crate::num::budget::Budget;
 use crate::num::random::{Purpose, Stream};
 use crate::setters::setters;
 use crate::sketch::operator::SketchOperator;
@@ -33,11 +34,20 @@ pub struct SearchParams {
     pub seed: u64,
     /// Threads, at least 1; they change the time, never the result.
     pub threads: usize,
+    /// How long the search may take; without limit by default.
+    pub budget: Budget,
 }
 
 impl Default for SearchParams {
     fn default() -> SearchParams {
-        SearchParams { decoder: Decoder::Auto, restarts: None, start: Start::Range, seed: 0, threads: 1 }
+        SearchParams {
+            decoder: Decoder::Auto,
+            restarts: None,
+            start: Start::Range,
+            seed: 0,
+            threads: 1,
+            budget: Budget::default(),
+        }
     }
 }
 
@@ -52,6 +62,8 @@ setters! { SearchParams {
     seed: u64,
     /// On this many threads.
     threads: usize,
+    /// Within this budget.
+    budget: Budget,
 } }
 
 /// Atoms of a family, before they are brought to the user's units.
@@ -66,6 +78,15 @@ pub(crate) struct Decoded {
     pub chi_square: Option<(f64, f64)>,
     /// What the number of components is chosen by, see [`Candidate::score`].
     pub score: Option<f64>,
+    /// k-means of the density, in working coordinates, if that is what these atoms come from.
+    pub centres: Option<on_density::Centres>,
+}
+
+impl Decoded {
+    /// The same, from these centres of a density.
+    fn with_centres(self, centres: on_density::Centres) -> Decoded {
+        Decoded { centres: Some(centres), ..self }
+    }
 }
 
 /// What was found behind a sketch, the heaviest atom first.
@@ -145,11 +166,11 @@ impl<'a> Found<'a> {
         self.order.iter().map(|&l| family.covariance_of(atom(l), &fit.shared)).collect()
     }
 
-    /// Centres of the density by an algorithm, in the user's units, with their shares; none without a
-    /// density. Distances are taken with each column divided by its spread in the spec.
+    /// Centres of the density by an algorithm, k-means if none is given, in the user's units, with their
+    /// shares; none without a density. Distances are taken with columns divided by their spreads in the spec.
     pub fn centres_of_density(
         &self,
-        run: fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>,
+        run: Option<fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>>,
     ) -> Result<Option<Shares>> {
         let Some(density) = &self.density else { return Ok(None) };
         let transform = &self.operator.spec().transform;
@@ -160,7 +181,10 @@ impl<'a> Found<'a> {
         };
         let whitened = transform.whiten.is_some();
         let metric: on_density::ToMetric<'_> = if whitened { Some(&metric) } else { None };
-        let found = run(density, self.decoded.fit.k(), self.params.seed, metric);
+        let found = match &self.decoded.centres {
+            Some(found) if run.is_none() && !whitened => Some(found.clone()),
+            _ => run.unwrap_or(on_density::kmeans)(density, self.decoded.fit.k(), self.params.seed, metric),
+        };
         // Atoms that explain the sketch are closer to the centres of all rows than the density's own.
         let (family, fit) = (&self.decoded.family, &self.decoded.fit);
         let atoms: Vec<f64> =
@@ -184,7 +208,8 @@ impl<'a> Found<'a> {
     pub fn promise(&mut self) {
         let transform = &self.operator.spec().transform;
         let density = self.density.as_ref().filter(|density| density.n_places() >= self.locations.len());
-        if let Some(density) = density.filter(|_| transform.whiten.is_none()) {
+        let known = transform.whiten.is_none() && !self.params.budget.was_cut();
+        if let Some(density) = density.filter(|_| known) {
             let centres: Vec<f64> = self.locations.iter().flat_map(|x| transform.apply(x)).collect();
             self.excess = Some(judge::excess(density, &centres, self.params.seed));
         }
@@ -255,7 +280,7 @@ fn from_density(
     let Some(shape) = shape else {
         let found = on_density::kmeans(density, k, params.seed, None).ok_or_else(few)?;
         let score = Some(found.silhouette).filter(|_| k > 1);
-        return Ok(Decoded { score, ..centres_of(target, density, found) });
+        return Ok(Decoded { score, ..centres_of(target, density, &found) }.with_centres(found));
     };
     let found = on_density::mixture(density, k, shape, params.seed).ok_or_else(few)?;
     let family = target.points.with_covariance(shape.clone());
@@ -269,7 +294,7 @@ fn from_density(
     // A descent tells for little whether the sketch can be explained at all.
     let clean = target.without_harmonics(&family, &own.fit);
     let mut near = own.fit.clone();
-    Problem::new(&clean, &family).descend(&mut near, DESCENT);
+    Problem::new(&clean, &family).settle(&mut near);
     if judged(target, family, near.clone()).misfit.value() > NEARLY {
         return Ok(own);
     }
@@ -300,7 +325,7 @@ const TOLERATED: f64 = 0.05;
 
 /// Atoms at centres: each with variances of its own, moved to where they match the sketch best, if they then
 /// explain it; else of one width, where they are.
-fn centres_of(target: &Target, density: &Density, found: on_density::Centres) -> Decoded {
+fn centres_of(target: &Target, density: &Density, found: &on_density::Centres) -> Decoded {
     let plain = || {
         let family = target.points.with_covariance(Shape::SharedWidth);
         let (least, most) = family.variance_range();
@@ -312,21 +337,19 @@ fn centres_of(target: &Target, density: &Density, found: on_density::Centres) ->
     if target.entries() < 2 * found.shares.len() * (1 + family.n_params()) {
         return plain();
     }
-    let mut fit = on_density::shapes_of(density, &found, &family);
+    let mut fit = on_density::shapes_of(density, found, &family);
     let start = judged(target, family.clone(), fit.clone());
     if start.misfit.value() > polished_up_to(target) {
         return plain();
     }
     let clean = target.without_harmonics(&family, &fit);
-    Problem::new(&clean, &family).descend(&mut fit, DESCENT);
+    Problem::new(&clean, &family).settle(&mut fit);
     let moved = judged(target, family, fit);
     if moved.misfit.explained() == Explained::Yes { moved } else { plain() }
 }
 
 /// Losses that differ by less than this part are the same to a density.
 const EQUAL: f64 = 2e-3;
-/// Iterations of the descent from the centres of a density.
-const DESCENT: usize = 300;
 
 /// Misfit of a density's mixture above which the polish on the sketch has no chance to explain it: errors of
 /// the density grow beside the sampling noise of many rows.
@@ -340,7 +363,7 @@ fn judged(target: &Target, family: Gaussian, fit: Fit) -> Decoded {
     let cost = Problem::new(&clean, &family).cost(&fit);
     let misfit = misfit(&clean, &family, &fit, cost);
     let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
-    Decoded { family, fit, info, misfit, chi_square: None, score: None }
+    Decoded { family, fit, info, misfit, chi_square: None, score: None, centres: None }
 }
 
 /// Decodes for a given number of atoms, in boxes of several sizes if the range is wide: the lowest cost is
@@ -431,7 +454,7 @@ fn published(
     let wanted = Wanted { k, restarts: params.restarts, start: &start, seed: params.seed };
     let (fit, info) = (decoder.run)(target, &family, &wanted);
     let misfit = misfit(target, &family, &fit, info.cost);
-    Ok(Decoded { family, fit, info, misfit, chi_square: None, score: None })
+    Ok(Decoded { family, fit, info, misfit, chi_square: None, score: None, centres: None })
 }
 
 /// Weight of a component, relative to 1/k, below which it is empty.

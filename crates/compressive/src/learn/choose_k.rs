@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::learn::Decoded;
 use crate::model::{Explained, Misfit};
+use crate::num::budget;
 
 /// The objective for one number of components.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +73,7 @@ pub(super) fn choose(
             first = Some(all.len());
         }
         all.push((candidate, decoded));
-        if first.is_some_and(|f| all.len() >= f + 3) {
+        if first.is_some_and(|f| all.len() >= f + 3) || budget::spent() {
             break;
         }
     }
@@ -111,7 +112,7 @@ pub(super) fn choose_by_score(
             best = Some((f64::NEG_INFINITY, all.len() - 1));
             break;
         }
-        if best.is_some_and(|(_, at)| all.len() > at + PATIENCE) {
+        if best.is_some_and(|(_, at)| all.len() > at + PATIENCE) || budget::spent() {
             break;
         }
     }

@@ -3,10 +3,10 @@
 use crate::density::Target;
 use crate::error::Result;
 use crate::learn::atoms::Found;
-use crate::learn::on_density;
 use crate::learn::refine::refine;
-use crate::learn::{Components, Decoder, Learned, SearchParams};
+use crate::learn::{Components, Decoder, Learned, SearchParams, within};
 use crate::model::Content;
+use crate::num::budget;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
@@ -22,12 +22,17 @@ pub struct KmeansParams {
 
 /// Learns the centres of k-means.
 pub fn kmeans(operator: &SketchOperator, moments: &Moments, params: &KmeansParams) -> Result<Learned> {
+    within(&params.search.budget, || search(operator, moments, params))
+}
+
+fn search(operator: &SketchOperator, moments: &Moments, params: &KmeansParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let mut found = Found::search(operator, target, params.k, None, &params.search)?;
-    if let Some(better) = found.centres_of_density(on_density::kmeans)? {
+    if let Some(better) = found.centres_of_density(None)? {
         found.move_to(better);
     } else if params.search.decoder == Decoder::Auto
         && found.density.is_none()
+        && !budget::spent()
         && let Some(better) = refine(&found)?
     {
         found.move_to(better);

@@ -17,8 +17,9 @@ use crate::error::Result;
 use crate::learn::atoms::Found;
 use crate::learn::on_density;
 use crate::learn::refine::{self, Shares};
-use crate::learn::{Components, Decoder, Learned, SearchParams};
+use crate::learn::{Components, Decoder, Learned, SearchParams, within};
 use crate::model::Content;
+use crate::num::budget;
 use crate::num::lloyd::Points;
 use crate::num::weiszfeld::medians;
 use crate::sketch::Moments;
@@ -39,12 +40,17 @@ pub struct KmediansParams {
 
 /// Learns the centres of k-medians.
 pub fn kmedians(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
+    within(&params.search.budget, || search(operator, moments, params))
+}
+
+fn search(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let mut found = Found::search(operator, target, params.k, None, &params.search)?;
-    if let Some(better) = found.centres_of_density(on_density::kmedians)? {
+    if let Some(better) = found.centres_of_density(Some(on_density::kmedians))? {
         found.move_to(better);
     } else if params.search.decoder == Decoder::Auto
         && found.density.is_none()
+        && !budget::spent()
         && let Some(better) = medians_of(&found)?
     {
         found.move_to(better);

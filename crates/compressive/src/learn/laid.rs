@@ -89,12 +89,13 @@ fn fitted_shapes(operator: &SketchOperator, target: &Target, model: &Model) -> (
     let width = cluster_variance(target);
     let atoms: Vec<f64> =
         working_locations(operator, model).iter().flat_map(|c| family.init(c, width)).collect();
-    let mut fit = Fit { atoms, shared: vec![], weights: vec![1.0 / model.k as f64; model.k] };
+    // A weight of 0 would not move.
+    let least = 0.01 / model.k as f64;
+    let weights = model.weights().iter().map(|w| w.max(least)).collect();
+    let mut fit = Fit { atoms, shared: vec![], weights };
     let mut clean = target.clone();
     for _ in 0..if target.harmonics.is_empty() { 1 } else { 4 } {
-        let mut problem = Problem::new(&clean, &family);
-        fit.weights = problem.solve_weights(&fit, false);
-        problem.descend_shapes(&mut fit, 300);
+        Problem::new(&clean, &family).settle_shapes(&mut fit);
         clean = target.without_harmonics(&family, &fit);
     }
     (family, fit)

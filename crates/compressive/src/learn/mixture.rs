@@ -4,7 +4,7 @@ use crate::density::Target;
 use crate::density::atom::Shape;
 use crate::error::{Error, Result};
 use crate::learn::atoms::Found;
-use crate::learn::{Components, Learned, SearchParams};
+use crate::learn::{Components, Learned, SearchParams, within};
 use crate::model::{Content, Working, to_working};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -57,6 +57,10 @@ pub struct MixtureParams {
 
 /// Learns a mixture of Gaussians.
 pub fn mixture(operator: &SketchOperator, moments: &Moments, params: &MixtureParams) -> Result<Learned> {
+    within(&params.search.budget, || search(operator, moments, params))
+}
+
+fn search(operator: &SketchOperator, moments: &Moments, params: &MixtureParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let transform = &operator.spec().transform;
     let shape = match &params.covariance {

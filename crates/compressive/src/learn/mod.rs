@@ -38,7 +38,7 @@ pub(crate) mod weighted_landmarks;
 use crate::design::Task;
 use crate::error::{Error, Result};
 use crate::learn::generator::{TrainParams, train};
-use crate::model::Model;
+use crate::model::{Model, Stop};
 use crate::setters::setters;
 use crate::sketch::Moments;
 #[cfg(doc)]
@@ -46,6 +46,7 @@ use crate::sketch::Sketch;
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::spec::SketchSpec;
 
+pub use crate::num::budget::Budget;
 pub(crate) use atoms::Decoded;
 pub use atoms::SearchParams;
 pub use choose_k::Candidate;
@@ -113,6 +114,9 @@ pub struct LearnParams {
     pub seed: u64,
     /// Threads, at least 1; they change the time, never the result.
     pub threads: usize,
+    /// How long the search may take; principal components and generative networks do not ask. A model that
+    /// was cut says so: [`Stop::Cut`](crate::model::Stop::Cut).
+    pub budget: Budget,
 }
 
 impl Default for LearnParams {
@@ -126,6 +130,7 @@ impl Default for LearnParams {
             start: Start::Range,
             seed: 0,
             threads: 1,
+            budget: Budget::default(),
         }
     }
 }
@@ -143,6 +148,8 @@ setters! { LearnParams {
     seed: u64,
     /// On this many threads.
     threads: usize,
+    /// Within this budget.
+    budget: Budget,
 } }
 
 /// What [`learn`] found.
@@ -162,7 +169,10 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
         Task::Kmeans => kmeans(operator, moments, &KmeansParams { k, search }),
         Task::Kmedians => kmedians(operator, moments, &KmediansParams { k, search }),
         Task::Gmm => mixture(operator, moments, &MixtureParams { k, covariance, search }),
-        Task::Stable => stable(operator, moments, &StableParams::of(params)?),
+        Task::Stable => {
+            let stable_params = StableParams::of(params)?;
+            within(&params.budget, || stable(operator, moments, &stable_params))
+        }
         Task::Pca => pca(operator, moments, &PcaParams::of(params)?),
         Task::Generate => {
             let defaults = TrainParams { seed: params.seed, threads: params.threads, ..TrainParams::default() };
@@ -174,6 +184,15 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
             problem: "a classifier is learned from one sketch for each class, not from one sketch; see `learn::classify`".into(),
         }),
     }
+}
+
+/// Learns within a budget; a model that was cut says so.
+fn within(budget: &Budget, work: impl FnOnce() -> Result<Learned>) -> Result<Learned> {
+    let mut learned = budget.within(work)?;
+    if budget.was_cut() {
+        learned.model.origin.iter_mut().for_each(|origin| origin.info.stop = Stop::Cut);
+    }
+    Ok(learned)
 }
 
 impl LearnParams {
@@ -190,6 +209,7 @@ impl LearnParams {
             start: self.start.clone(),
             seed: self.seed,
             threads: self.threads,
+            budget: self.budget.clone(),
         }
     }
 }

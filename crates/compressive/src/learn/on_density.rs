@@ -10,14 +10,15 @@ use crate::density::atom::{AtomFamily, Gaussian, Shape};
 use crate::density::fit::Fit;
 use crate::density::{Cloud, Density};
 use crate::learn::judge::silhouette;
+use crate::num::budget;
 use crate::num::em::{Blobs, Mixture, Regular, Scatter, Start, em};
 use crate::num::linear::cholesky;
-use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, nearest};
+use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, n_starts, nearest};
 use crate::num::random::{Purpose, Stream};
 use crate::num::swaps::exchange;
 use crate::num::weiszfeld::medians;
 
-/// Runs on the cells.
+/// Runs on the cells, fewer for many components.
 const STARTS: usize = 16;
 /// Exchanges that are tried on each start, or as many as there are centres.
 pub(super) const EXCHANGES: usize = 25;
@@ -27,6 +28,10 @@ const FINISHED: usize = 3;
 const ROUNDS: usize = 100;
 /// Multiply-adds of a round on the points, and the points that they are worth at least and at most.
 const EFFORT: (usize, usize, usize) = (4_000_000, 2_000, 20_000);
+/// Multiply-adds of a search for nearest centres, in single precision, that take as long as one of these.
+const SINGLE: usize = 8;
+/// Points for each centre at least.
+const POINTS_EACH: usize = 40;
 /// Iterations of expectation-maximisation on the cells and on the points, with the least gain in nats.
 const ON_CELLS: (usize, f64) = (200, 1e-5);
 const ON_POINTS: (usize, f64) = (60, 1e-4);
@@ -46,7 +51,8 @@ const FOLD_ROWS: usize = 2000;
 const FLOOR: f64 = 1e-9;
 
 /// Centres with what they leave.
-pub(super) struct Centres {
+#[derive(Clone, Debug)]
+pub(crate) struct Centres {
     /// k rows of d, in the coordinates of the metric.
     pub centres: Vec<f64>,
     /// Share of the rows nearest to each.
@@ -120,7 +126,9 @@ fn clusters(
     algorithm: Algorithm,
 ) -> Option<Centres> {
     let d = density.dim();
-    let mut cloud = cloud_for(density, k * d, seed);
+    let (effort, least, most) = EFFORT;
+    let points = (SINGLE * effort / (k * d)).clamp(least, most);
+    let mut cloud = density.cloud(points.max((POINTS_EACH * k).min(effort / d)), seed);
     let mut cells = density.blocks.centres.clone();
     if let Some(metric) = metric {
         cloud.points = cloud.points.chunks_exact(d).flat_map(metric).collect();
@@ -128,7 +136,9 @@ fn clusters(
     }
     let cells = Points { rows: &cells, weights: Some(density.weights()), dim: d };
     let points = Points { rows: &cloud.points, weights: Some(&cloud.weights), dim: d };
-    let runs = starts(cells, k, seed, algorithm)?.into_iter().map(|start| (algorithm.run)(points, start));
+    let starts = starts(cells, k, seed, algorithm)?.into_iter().enumerate();
+    let starts = starts.take_while(|(i, _)| *i == 0 || !budget::spent());
+    let runs = starts.map(|(_, start)| (algorithm.run)(points, start));
     let best = runs.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
     let silhouette = silhouette(points, &best.centers);
     Some(Centres {
@@ -157,7 +167,10 @@ fn starts(cells: Points<'_>, k: usize, seed: u64, algorithm: Algorithm) -> Optio
         let drawn = greedy_plus_plus(cells, k, algorithm.loss, &mut stream);
         exchange(cells, drawn, EXCHANGES.max(k), algorithm.loss, &mut stream)
     };
-    let mut runs: Vec<Run> = (0..STARTS).map(|_| (algorithm.run)(cells, start())).collect();
+    let mut runs: Vec<Run> = (0..n_starts(STARTS, k))
+        .take_while(|i| *i == 0 || !budget::spent())
+        .map(|_| (algorithm.run)(cells, start()))
+        .collect();
     runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     runs.dedup_by(|a, b| (a.cost - b.cost).abs() <= 1e-6 * b.cost);
     runs.truncate(FINISHED);

@@ -12,9 +12,9 @@ use crate::density::Target;
 use crate::error::Result;
 use crate::learn::laid::{Laid, working_locations};
 use crate::learn::{Learned, on_density};
-use crate::model::{Content, Covariances, Explained, Model, Working, to_working};
+use crate::model::{Content, Covariances, Explained, Model, Stop, Working, to_working};
 use crate::num::em::{Blobs, Mixture, Scatter};
-use crate::num::lloyd::{Points, greedy_plus_plus, lloyd};
+use crate::num::lloyd::{Points, greedy_plus_plus, lloyd, n_starts};
 use crate::num::random::{Purpose, Stream};
 use crate::num::swaps::exchange;
 use crate::sketch::Moments;
@@ -28,7 +28,7 @@ const ROUNDS: usize = 300;
 const OFTEN: f64 = 0.1;
 
 /// Improves a model on sampled rows of the sketched table, row-major in the user's units; as it came if there
-/// is nothing to gain.
+/// is nothing to gain, or no time.
 ///
 /// # Errors
 /// None that learning itself would not have had.
@@ -42,7 +42,8 @@ pub fn improve(
     let (d, transform) = (spec.dim(), &spec.transform);
     let n = rows.len() / d;
     let Some(origin) = learned.model.origin.clone() else { return Ok(learned) };
-    if n < 2 * learned.model.k || transform.whiten.is_some() {
+    let cut = origin.info.stop == Stop::Cut;
+    if cut || n < 2 * learned.model.k || transform.whiten.is_some() {
         return Ok(learned);
     }
     let working: Vec<f64> = rows.chunks_exact(d).flat_map(|row| transform.apply(row)).collect();
@@ -97,7 +98,7 @@ fn centres(rows: &[f64], d: usize, start: Vec<f64>, seed: u64) -> (Vec<f64>, Vec
         lloyd(points, exchange(points, start, steps, |square| square, stream), ROUNDS)
     };
     let mut best = run(start, &mut stream);
-    for _ in 0..STARTS {
+    for _ in 0..n_starts(STARTS, k) {
         let drawn = greedy_plus_plus(points, k, |square| square, &mut stream);
         let next = run(drawn, &mut stream);
         if next.cost < best.cost && !next.counts.contains(&0.0) {

@@ -20,6 +20,7 @@ use crate::learn::misfit::judged;
 use crate::learn::propose::auto::{AutoParams, auto};
 use crate::learn::{Candidate, Components, CovarianceKind, Decoder, LearnParams, Learned};
 use crate::model::{Content, DecodeInfo, Explained, Working};
+use crate::num::budget;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
@@ -92,7 +93,8 @@ pub fn stable(operator: &SketchOperator, moments: &Moments, params: &StableParam
         if best.as_ref().is_none_or(|(_, b)| info.cost < b.cost) {
             best = Some((fit, info));
         }
-        if best.as_ref().is_some_and(|(_, b)| misfit(b).explained() != Explained::No) {
+        let explained = best.as_ref().is_some_and(|(_, b)| misfit(b).explained() != Explained::No);
+        if explained || budget::spent() {
             break;
         }
     }

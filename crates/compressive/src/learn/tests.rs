@@ -304,3 +304,26 @@ fn a_table_with_a_mean_is_as_good_as_one_without() {
         assert!(found < 1.01 * expected, "{found} against {expected}: {feature:?}");
     }
 }
+
+#[test]
+fn a_search_without_time_still_gives_a_usable_model_that_says_it_was_cut() {
+    let rows = around(&CENTERS, [1.0, 0.5], 5_000);
+    let columns = columns(2);
+    for task in [Task::Kmeans, Task::Kmedians, Task::Gmm, Task::Stable] {
+        for outline in [true, false] {
+            let request = Request::new(task, 4).outline(outline);
+            let spec = design(Look::Sample { rows: &rows, columns: &columns }, &request).unwrap().spec;
+            let operator = spec.build().unwrap();
+            let moments = sketch_of(&operator, &rows).moments().unwrap();
+            let run = |budget: Budget| learn(&operator, &moments, &LearnParams::new(task, 4).budget(budget));
+            let cut = run(Budget::new(|| true)).unwrap().model;
+            cut.validate().unwrap();
+            assert_eq!((cut.k, cut.origin.unwrap().info.stop), (4, Stop::Cut), "{task}");
+            if task == Task::Kmeans && outline {
+                let whole = run(Budget::new(|| false)).unwrap().model;
+                assert_eq!(whole, run(Budget::default()).unwrap().model);
+                assert!(worst(&whole) < 0.1 && whole.origin.unwrap().info.stop != Stop::Cut);
+            }
+        }
+    }
+}

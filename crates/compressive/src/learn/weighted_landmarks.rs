@@ -68,7 +68,7 @@ pub(crate) fn decode(target: &Target, k: usize, seed: u64) -> Option<Decoded> {
         }
     };
     let misfit = misfit(target, &family, &fit, info.cost);
-    Some(Decoded { family, fit, info, misfit, chi_square: None, score: None })
+    Some(Decoded { family, fit, info, misfit, chi_square: None, score: None, centres: None })
 }
 
 /// Whether step 2 ends it.
@@ -130,7 +130,7 @@ pub(crate) fn decode_mixture(target: &Target, params: &AutoParams) -> Result<Opt
     let cost = Problem::new(target, &family).cost(&fit);
     let info = DecodeInfo { iterations: 0, evaluations: 1, cost, stop: Stop::Converged };
     let misfit = misfit(target, &family, &fit, cost);
-    Ok(Some(Decoded { family, fit, info, misfit, chi_square: None, score: None }))
+    Ok(Some(Decoded { family, fit, info, misfit, chi_square: None, score: None, centres: None }))
 }
 
 /// Centres are worse than others if their sum of squares on the weighted landmarks is larger by this factor,

@@ -32,6 +32,8 @@ impl DecodeInfo {
 pub enum Stop {
     /// A tolerance was met.
     Converged,
+    /// The time for the search was up; this is the best that was found by then.
+    Cut,
     /// The limit of iterations of the last descent was reached.
     IterationLimit,
     /// No step lowered the objective any more.
@@ -44,6 +46,7 @@ impl From<StopReason> for Stop {
     fn from(reason: StopReason) -> Stop {
         match reason {
             StopReason::IterationLimit => Stop::IterationLimit,
+            StopReason::Cut => Stop::Cut,
             StopReason::NoProgress => Stop::NoProgress,
             StopReason::NotFinite | StopReason::BadInput => Stop::BadInput,
             _ => Stop::Converged,

@@ -5,22 +5,23 @@
 //!   log-density $\ln\sum_l e^{t_l}$ and the probability of component l $e^{t_l} / \sum_{l'} e^{t_{l'}}$; the
 //!   largest term is taken out first, so that nothing overflows or vanishes.
 //!
-//! Squares are taken of differences, so that columns far from zero lose no digits. Rows go through in blocks
-//! of [`LANES`], transposed: one loop body serves them all and compiles to vector instructions.
+//! Squares are taken of differences, so that columns far from zero lose no digits; which centre is nearest is
+//! found in single precision first (file `num/nearest.rs`). Rows go through in blocks of [`LANES`],
+//! transposed: one loop body serves them all and compiles to vector instructions.
 //!
-//! Cost per row: 3 k d operations, k d^2 for full covariances, and k exponentials where densities or
-//! probabilities are wanted.
+//! Cost per row: k d operations in single precision for the nearest location; for a mixture 3 k d operations,
+//! k d^2 for full covariances, and k exponentials where densities or probabilities are wanted.
 
 use std::f64::consts::TAU;
+
+use compressive_kernels::NEAREST_ROWS as LANES;
 
 use crate::error::remedy::{Command, Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::model::{Content, Covariances, Model};
 use crate::num::linear::cholesky;
+use crate::num::nearest::{Block, Nearest};
 use crate::sketch::operator::RowsRef;
-
-/// Rows per block.
-const LANES: usize = 16;
 
 /// One number for each row of a block.
 type Lanes = [f64; LANES];
@@ -95,7 +96,7 @@ impl Model {
                 return Ok(Predictor::mixture(weights, locations, covariances));
             }
         };
-        Ok(Predictor { dim: self.dim(), locations, components })
+        Ok(Predictor { dim: self.dim(), nearest: Nearest::new(&locations, self.dim()), components })
     }
 }
 
@@ -103,8 +104,7 @@ impl Model {
 #[derive(Clone, Debug)]
 pub struct Predictor {
     dim: usize,
-    /// k rows of d.
-    locations: Vec<f64>,
+    nearest: Nearest,
     /// None for k-means.
     components: Option<Vec<Component>>,
 }
@@ -184,7 +184,7 @@ impl Predictor {
         let component = |(l, w): (usize, &f64)| Component::new(*w, covariances, l, dim);
         Predictor {
             dim,
-            locations: means,
+            nearest: Nearest::new(&means, dim),
             components: Some(weights.iter().enumerate().map(component).collect()),
         }
     }
@@ -217,34 +217,49 @@ impl Predictor {
             let at = values.iter().position(|v| !(*v).into().is_finite()).unwrap_or(0);
             return Err(Error::NotFinite { row: at / d, column: at % d, value: values[at].into() });
         }
-        let mut columns = vec![[0.0; LANES]; d];
-        let k = self.locations.len() / d;
-        let mut scratch = Scratch { white: vec![[0.0; LANES]; d], terms: vec![[0.0; LANES]; k] };
+        let k = self.nearest.k();
+        let mut scratch = Scratch {
+            columns: vec![[0.0; LANES]; if self.components.is_some() { d } else { 0 }],
+            white: vec![[0.0; LANES]; d],
+            terms: vec![[0.0; LANES]; k],
+            block: self.nearest.memory(),
+        };
         for block in values.chunks(LANES * d) {
-            let len = block.len() / d;
-            for (lane, row) in block.chunks_exact(d).enumerate() {
-                for (column, value) in columns.iter_mut().zip(row) {
-                    column[lane] = (*value).into();
-                }
-            }
-            self.block(&columns, len, wanted, &mut scratch, out);
+            self.block(block, wanted, &mut scratch, out);
         }
         Ok(())
     }
 
-    /// Measures the first `len` rows of a block; the other lanes hold older rows.
-    fn block(&self, columns: &[Lanes], len: usize, wanted: Wanted, scratch: &mut Scratch, out: &mut Scores) {
-        let nearest = (self.components.is_none() || wanted.distances).then(|| self.nearest(columns));
-        if let (Some((_, squares)), true) = (&nearest, wanted.distances) {
-            out.distances.extend_from_slice(&squares[..len]);
+    /// Measures a block of rows.
+    fn block<T: Copy + Into<f64>>(
+        &self,
+        values: &[T],
+        wanted: Wanted,
+        scratch: &mut Scratch,
+        out: &mut Scores,
+    ) {
+        let rows: Vec<&[T]> = values.chunks_exact(self.dim).collect();
+        let len = rows.len();
+        if self.components.is_none() || wanted.distances {
+            self.nearest.block(&rows, &mut scratch.block, |at, found| {
+                if self.components.is_none() {
+                    out.labels.push(found.label);
+                }
+                if wanted.distances {
+                    out.distances.push(self.nearest.square(rows[at], found.label));
+                }
+            });
         }
-        let Some(components) = &self.components else {
-            let (labels, _) = nearest.unwrap_or(([0; LANES], [0.0; LANES]));
-            return out.labels.extend_from_slice(&labels[..len]);
-        };
-        let means = self.locations.chunks_exact(self.dim);
+        let Some(components) = &self.components else { return };
+        // The lanes of a short block hold older rows.
+        for (lane, row) in rows.iter().enumerate() {
+            for (column, value) in scratch.columns.iter_mut().zip(*row) {
+                column[lane] = (*value).into();
+            }
+        }
+        let means = self.nearest.centers().chunks_exact(self.dim);
         for ((term, component), mean) in scratch.terms.iter_mut().zip(components).zip(means) {
-            *term = component.log_density(columns, mean, &mut scratch.white);
+            *term = component.log_density(&scratch.columns, mean, &mut scratch.white);
         }
         let (labels, largest) = largest(&scratch.terms);
         out.labels.extend_from_slice(&labels[..len]);
@@ -261,34 +276,14 @@ impl Predictor {
             }
         }
     }
-
-    /// The nearest location of each lane and its squared distance.
-    fn nearest(&self, columns: &[Lanes]) -> ([u32; LANES], Lanes) {
-        let mut best = [f64::INFINITY; LANES];
-        // Indices as f64, so that comparison and choice run in the same registers.
-        let mut index = [0.0; LANES];
-        for (number, location) in self.locations.chunks_exact(self.dim).enumerate() {
-            let mut square = [0.0; LANES];
-            for (column, coordinate) in columns.iter().zip(location) {
-                for lane in 0..LANES {
-                    let difference = column[lane] - coordinate;
-                    square[lane] += difference * difference;
-                }
-            }
-            for lane in 0..LANES {
-                let closer = square[lane] < best[lane];
-                best[lane] = if closer { square[lane] } else { best[lane] };
-                index[lane] = if closer { number as f64 } else { index[lane] };
-            }
-        }
-        (index.map(|number| number as u32), best)
-    }
 }
 
 /// Room for one block.
 struct Scratch {
+    columns: Vec<Lanes>,
     white: Vec<Lanes>,
     terms: Vec<Lanes>,
+    block: Block,
 }
 
 /// The largest term of each lane, the first of equals, and which it is.

@@ -11,6 +11,7 @@
 //! For points, S = 0, this is the usual algorithm. Blobs that are small beside the components give the same
 //! mixture at the cost of their number. Cost: n k d an iteration, n k d^2 for full covariances.
 
+use crate::num::budget;
 use crate::num::linear::dot;
 use crate::num::math::{exp, ln};
 
@@ -120,6 +121,9 @@ pub(crate) fn em(
         }
         before = likelihood;
         mixture = Mixture::maximised(blobs, &r, k, scatter, regular);
+        if budget::spent() {
+            break;
+        }
     }
     let likelihood = mixture.expectation(blobs, &mut r)?;
     Some((mixture, likelihood))

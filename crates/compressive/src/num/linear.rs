@@ -20,6 +20,30 @@ pub(crate) fn transposed_multiply(a: &[f64], b: &[f64], columns: usize, out: &mu
     product(shape, 1.0, a, Layout::Transposed, b, Layout::Plain, 0.0, out);
 }
 
+/// Rows of one product of [`gram`].
+const GRAM_ROWS: usize = 256;
+
+/// Products of all pairs of rows of `columns` numbers. Cost: half of a matrix product.
+pub(crate) fn gram(rows: &[f64], columns: usize) -> Vec<f64> {
+    let n = rows.len() / columns;
+    let (mut out, mut part) = (vec![0.0; n * n], Vec::new());
+    for start in (0..n).step_by(GRAM_ROWS) {
+        let end = n.min(start + GRAM_ROWS);
+        part.resize((end - start) * end, 0.0);
+        multiply_transposed(
+            &rows[start * columns..end * columns],
+            &rows[..end * columns],
+            columns,
+            &mut part,
+        );
+        for (i, values) in (start..end).zip(part.chunks_exact(end)) {
+            out[i * n..i * n + end].copy_from_slice(values);
+            (0..i).for_each(|j| out[j * n + i] = values[j]);
+        }
+    }
+    out
+}
+
 /// $a^\top b$ in eight interleaved sums, which the compiler turns into vector operations without changing
 /// their order.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {

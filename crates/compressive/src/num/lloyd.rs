@@ -1,8 +1,10 @@
 //! k-means of weighted rows in memory: the pilot of a design, weighted landmarks, the synthetic sample of a
 //! mixture.
 //!
-//! Rows and centres are flat, `dim` numbers each. Cost: n k d a round.
+//! Rows and centres are flat, `dim` numbers each. Cost: at most n k d a round, less as centres settle.
 
+use crate::num::budget;
+use crate::num::nearest::{Following, each, square};
 use crate::num::random::{Stream, roulette};
 
 /// Rows with their weights; all of weight 1 where there are none.
@@ -30,7 +32,9 @@ impl<'a> Points<'a> {
 
     /// Weighted sum of squared distances to the nearest centres.
     pub fn sse(self, centers: &[f64]) -> f64 {
-        self.iter().map(|(row, w)| w * nearest(row, centers, self.dim).1).sum()
+        let mut sum = 0.0;
+        each(self.rows, centers, self.dim, |i, _, square| sum += self.weights.map_or(1.0, |w| w[i]) * square);
+        sum
     }
 
     /// A row.
@@ -49,18 +53,29 @@ pub(crate) struct Run {
     pub cost: f64,
 }
 
+/// Runs from other starts for k centres, where `most` are worth it for up to 200: runs of many centres differ
+/// little.
+pub(crate) fn n_starts(most: usize, k: usize) -> usize {
+    (200 * most / k.max(1)).clamp(most.min(LEAST_STARTS), most)
+}
+
+/// The least of [`n_starts`].
+const LEAST_STARTS: usize = 4;
+
 /// Lloyd's algorithm until a round gains less than 1e-5 of the SSE, at most `rounds`. A centre that loses its
 /// rows stays where it was.
 pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run {
     let dim = points.dim;
     let mut last = f64::INFINITY;
     let mut counts = vec![0.0; centers.len() / dim];
+    let mut following = Following::new(points.rows, dim);
     for _ in 0..rounds {
         let mut sums = vec![0.0; centers.len()];
         counts.fill(0.0);
         let mut sse = 0.0;
-        for (row, weight) in points.iter() {
-            let (l, s) = nearest(row, &centers, dim);
+        following.update(&centers);
+        for ((row, weight), (l, s)) in points.iter().zip(following.labels.iter().zip(&following.squares)) {
+            let l = *l as usize;
             sse += weight * s;
             counts[l] += weight;
             sums[l * dim..(l + 1) * dim].iter_mut().zip(row).for_each(|(t, x)| *t += weight * x);
@@ -74,6 +89,9 @@ pub(crate) fn lloyd(points: Points, mut centers: Vec<f64>, rounds: usize) -> Run
             break;
         }
         last = sse;
+        if budget::spent() {
+            break;
+        }
     }
     Run { centers, counts, cost: last }
 }
@@ -133,11 +151,6 @@ pub(crate) fn greedy_plus_plus(
         centers.extend_from_slice(points.row(at));
     }
     centers
-}
-
-/// Squared distance.
-pub(crate) fn square(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 
 pub(crate) mod base64;
 pub(crate) mod bisect;
+pub(crate) mod budget;
 pub(crate) mod em;
 pub(crate) mod linear;
 pub(crate) mod lloyd;
 pub(crate) mod math;
+pub(crate) mod nearest;
 pub(crate) mod packed;
 pub(crate) mod parallel;
 pub(crate) mod random;

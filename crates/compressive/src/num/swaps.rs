@@ -14,7 +14,9 @@
 //!
 //! Reference: \[LS19\] algorithm 2.
 
-use crate::num::lloyd::{Points, square};
+use crate::num::budget;
+use crate::num::lloyd::Points;
+use crate::num::nearest::square;
 use crate::num::random::{Stream, roulette};
 
 /// The nearest two centres of a row and what it loses to them.
@@ -43,7 +45,7 @@ pub(crate) fn exchange(
         // Step 1.
         let chances: Vec<f64> = rows.iter().zip(points.iter()).map(|(r, (_, w))| w * r.first).collect();
         let cost: f64 = chances.iter().sum();
-        if !(cost > 0.0) {
+        if !(cost > 0.0) || budget::spent() {
             break;
         }
         let candidate = points.row(roulette(&chances, stream));

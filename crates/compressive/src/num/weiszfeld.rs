@@ -4,9 +4,13 @@
 //! Each round gives every row to its nearest centre and moves each centre by one step of Weiszfeld's
 //! algorithm, $c \leftarrow \sum_i x_i / d_i \,\big/ \sum_i 1 / d_i$ with $d_i = \lVert x_i - c\rVert$;
 //! neither can raise the sum. Distances below [`NEAR`] of the mean one are taken as that, so that a centre on
-//! a row does not stick to it. Cost: n k d a round. Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
+//! a row does not stick to it. Cost: at most n k d a round.
+//!
+//! Reference: E. Weiszfeld, Tohoku Math. J. 43, 1937.
 
-use crate::num::lloyd::{Points, Run, nearest};
+use crate::num::budget;
+use crate::num::lloyd::{Points, Run};
+use crate::num::nearest::Following;
 
 /// Smallest distance, relative to the mean.
 const NEAR: f64 = 1e-6;
@@ -19,13 +23,16 @@ pub(crate) fn medians(points: Points<'_>, mut centers: Vec<f64>, rounds: usize) 
     let n = points.iter().map(|(_, w)| w).sum::<f64>().max(f64::MIN_POSITIVE);
     let (mut last, mut near) = (f64::INFINITY, 0.0);
     let mut counts = vec![0.0; centers.len() / dim];
+    let mut following = Following::new(points.rows, dim);
     for _ in 0..rounds {
         let mut sums = vec![0.0; centers.len()];
         let mut pulls = vec![0.0; counts.len()];
         counts.fill(0.0);
         let mut sum = 0.0;
-        for (row, weight) in points.iter() {
-            let (l, square) = nearest(row, &centers, dim);
+        following.update(&centers);
+        for ((row, weight), (l, square)) in points.iter().zip(following.labels.iter().zip(&following.squares))
+        {
+            let l = *l as usize;
             let distance = square.sqrt();
             sum += weight * distance;
             counts[l] += weight;
@@ -43,6 +50,9 @@ pub(crate) fn medians(points: Points<'_>, mut centers: Vec<f64>, rounds: usize) 
             break;
         }
         last = sum;
+        if budget::spent() {
+            break;
+        }
     }
     Run { centers, counts, cost: last }
 }

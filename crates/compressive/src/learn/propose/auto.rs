@@ -28,6 +28,7 @@ use crate::learn::propose::search::search;
 use crate::learn::propose::shift;
 use crate::learn::propose::split::{self, split};
 use crate::model::{DecodeInfo, Explained, Stop};
+use crate::num::budget;
 
 /// Parameters of [`auto`].
 #[derive(Clone, Debug)]
@@ -112,7 +113,7 @@ fn finish(
         let settings = PolishParams { threads: params.threads, ..PolishParams::default() };
         fit = predictive(target, &family, &fit, &settings);
     }
-    Ok(Decoded { family, fit, info, misfit, chi_square, score: None })
+    Ok(Decoded { family, fit, info, misfit, chi_square, score: None, centres: None })
 }
 
 /// Steps 1 to 3.
@@ -138,7 +139,7 @@ fn best_of(target: &Target, family: &Gaussian, params: &AutoParams) -> Result<(F
         let explained =
             best.as_ref().is_some_and(|(fit, info)| explained(target, family, fit, info) == Explained::Yes);
         // Two runs of one kind may share a wrong minimum; a mixture first sees runs of the other kind.
-        if explained || (reached >= 2 && (!params.mixture || first >= PAIR)) {
+        if explained || (reached >= 2 && (!params.mixture || first >= PAIR)) || budget::spent() {
             break;
         }
     }
@@ -168,7 +169,7 @@ fn remove_harmonics(
         let (next, report) = settle(&clean, family, params, fit.clone(), params.threads)?;
         (*fit, info.cost) = (next, report.cost);
         info.evaluations += report.evaluations;
-        if turn == SEARCH_AGAIN && explained(&clean, family, fit, info) == Explained::No {
+        if turn == SEARCH_AGAIN && !budget::spent() && explained(&clean, family, fit, info) == Explained::No {
             // Most of the harmonics are gone: a new search sees what they hid.
             let (again, report) = best_of(&clean, family, params)?;
             info.iterations += report.iterations;
@@ -180,7 +181,7 @@ fn remove_harmonics(
         let next = target.without_harmonics(family, fit);
         let settled = clean.distance(&next) < SETTLED * target.noise * target.entries() as f64;
         clean = next;
-        if settled && turn >= SEARCH_AGAIN {
+        if (settled && turn >= SEARCH_AGAIN) || budget::spent() {
             break;
         }
     }
@@ -212,9 +213,11 @@ fn runs(
         return range.map(|restart| one(restart, params.threads)).collect();
     }
     let threads = params.threads / range.len();
+    let budget = &budget::current();
     std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            range.map(|restart| scope.spawn(move || one(restart, threads.max(1)))).collect();
+        let workers: Vec<_> = range
+            .map(|restart| scope.spawn(move || budget.within(|| one(restart, threads.max(1)))))
+            .collect();
         let joined = workers.into_iter().map(|w| w.join());
         joined.map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })

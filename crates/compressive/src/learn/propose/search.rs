@@ -25,6 +25,7 @@ use crate::learn::propose::greedy::GreedyParams;
 use crate::learn::propose::pursuit::Pursuit;
 use crate::learn::propose::shift::Correlation;
 use crate::model::{DecodeInfo, Explained};
+use crate::num::budget;
 use crate::num::random::{Purpose, Stream};
 
 /// Rounds without gain after which it ends.
@@ -62,7 +63,7 @@ pub(super) fn search(target: &Target, family: &Gaussian, params: &GreedyParams) 
             fit = kept.clone();
         }
         let explained = misfit(target, family, &fit, cost).explained() != Explained::No;
-        if explained || misses >= PATIENCE {
+        if explained || misses >= PATIENCE || budget::spent() {
             break;
         }
     }

@@ -22,6 +22,7 @@ use crate::learn::propose::Published;
 use crate::learn::propose::greedy::{Climb, GreedyParams, pursue};
 use crate::learn::propose::pursuit::{kernel_variance, uniform_point};
 use crate::model::DecodeInfo;
+use crate::num::budget;
 use crate::num::linear::dot;
 use crate::num::random::Stream;
 
@@ -147,7 +148,7 @@ impl<'a> Correlation<'a> {
                     *x = next;
                 }
             }
-            if moved < 1e-2 * h {
+            if moved < 1e-2 * h || budget::spent() {
                 break;
             }
         }

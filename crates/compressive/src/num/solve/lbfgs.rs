@@ -33,6 +33,7 @@
 use std::collections::VecDeque;
 
 use super::{Bounds, StopReason, add_scaled, dot};
+use crate::num::budget;
 
 mod line_search;
 use line_search::{Point, search};
@@ -162,6 +163,9 @@ fn descend(
         std::mem::swap(point, &mut next);
         if decrease <= params.ftol * scale {
             return StopReason::SmallDecrease;
+        }
+        if budget::spent() {
+            return StopReason::Cut;
         }
     }
 }

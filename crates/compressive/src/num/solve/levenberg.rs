@@ -25,6 +25,7 @@
 //! in Marquardt's method, report IMM-REP-1999-05, Technical University of Denmark, 1999.
 
 use super::{Bounds, StopReason, cholesky, dot};
+use crate::num::budget;
 
 /// A least-squares problem, seen through its normal equations.
 pub trait LeastSquares {
@@ -167,6 +168,9 @@ impl<'a> State<'a> {
             }
             if info.iterations >= params.iterations_max {
                 return StopReason::IterationLimit;
+            }
+            if info.iterations > 0 && budget::spent() {
+                return StopReason::Cut;
             }
             info.iterations += 1;
             let Some(step) = self.step(&mut info.factorizations) else { return StopReason::NoProgress };

@@ -41,6 +41,8 @@ pub enum StopReason {
     SmallDecrease,
     /// The last step moved no variable by more than the relative tolerance.
     SmallStep,
+    /// The time for it was up; the point is the best one found.
+    Cut,
     /// The limit of iterations was reached; the point is the best one found.
     IterationLimit,
     /// No step, however short, lowers the value: the limit of rounding, or a wrong gradient.

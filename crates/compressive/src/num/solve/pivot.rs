@@ -1,6 +1,6 @@
 //! Non-negative least squares with many variables by block principal pivoting.
 //!
-//! $$ \min_{x \ge 0} \tfrac12 x^\top H x - h^\top x, \qquad H \text{ positive definite}. $$
+//! $$ \min_{x \ge 0} \tfrac12 x^\top H x - h^\top x, \qquad H = G + \lambda I \text{ positive definite}. $$
 //!
 //! Steps, in the manner of \[KP11\] section 3:
 //!
@@ -37,21 +37,23 @@ pub(crate) struct Pivoted {
     pub factor: Vec<f64>,
 }
 
-/// Minimises $\tfrac12 x^\top H x - h^\top x$ over $x \ge 0$; `hessian` is k x k row-major. None if it is not
-/// positive definite to rounding.
-pub(crate) fn pivot(hessian: &[f64], h: &[f64]) -> Option<Pivoted> {
+/// Minimises $\tfrac12 x^\top H x - h^\top x$ over $x \ge 0$; `gram` is G, k x k row-major, and `ridge` is
+/// $\lambda$. None if H is not positive definite to rounding.
+pub(crate) fn pivot(gram: &[f64], ridge: f64, h: &[f64]) -> Option<Pivoted> {
     let k = h.len();
     // Step 1.
     let mut is_passive = vec![true; k];
     let (mut fewest, mut grace) = (usize::MAX, GRACE);
-    let mut last = None;
+    let mut last: Option<Pivoted> = None;
     for _ in 0..ROUNDS {
         // Step 2.
-        let state = solve(hessian, h, &is_passive)?;
+        let memory = last.take().map(|state| state.factor).unwrap_or_default();
+        let state = solve(gram, ridge, h, &is_passive, memory)?;
         let mut gradient = h.iter().map(|h| -h).collect::<Vec<f64>>();
         for &j in state.passive.iter().filter(|&&j| state.x[j] != 0.0) {
             let value = state.x[j];
-            gradient.iter_mut().zip(&hessian[j * k..(j + 1) * k]).for_each(|(g, h)| *g += value * h);
+            gradient.iter_mut().zip(&gram[j * k..(j + 1) * k]).for_each(|(g, h)| *g += value * h);
+            gradient[j] += ridge * value;
         }
         // Step 3.
         let slack = |j: usize| 1e-12 * h[j].abs();
@@ -77,14 +79,16 @@ pub(crate) fn pivot(hessian: &[f64], h: &[f64]) -> Option<Pivoted> {
     Some(state)
 }
 
-fn solve(hessian: &[f64], h: &[f64], is_passive: &[bool]) -> Option<Pivoted> {
+/// Step 2's solution; its factor is made in `factor`, whatever that held.
+fn solve(gram: &[f64], ridge: f64, h: &[f64], is_passive: &[bool], mut factor: Vec<f64>) -> Option<Pivoted> {
     let k = h.len();
     let passive: Vec<usize> = (0..k).filter(|&j| is_passive[j]).collect();
     let n = passive.len();
-    let mut factor = vec![0.0; n * n];
+    factor.resize(n * n, 0.0);
     for (row, &i) in factor.chunks_exact_mut(n.max(1)).zip(&passive) {
-        row.iter_mut().zip(&passive).for_each(|(value, &j)| *value = hessian[i * k + j]);
+        row.iter_mut().zip(&passive).for_each(|(value, &j)| *value = gram[i * k + j]);
     }
+    (0..n).for_each(|i| factor[i * n + i] += ridge);
     if !cholesky::factor(&mut factor, n, RANK) {
         return None;
     }
@@ -117,7 +121,7 @@ mod tests {
             }
             let h: Vec<f64> = (0..k).map(|j| (0..rows).map(|r| at(r, j) * b[r]).sum()).collect();
             let (expected, _) = nnls(&gram, &h, &NnlsParams::default());
-            let found = pivot(&gram, &h).expect("positive definite");
+            let found = pivot(&gram, 0.0, &h).expect("positive definite");
             for (x, y) in found.x.iter().zip(&expected) {
                 assert!((x - y).abs() < 1e-9, "{x} {y}");
             }
@@ -127,6 +131,6 @@ mod tests {
 
     #[test]
     fn a_singular_matrix_is_refused() {
-        assert!(pivot(&[1.0, 1.0, 1.0, 1.0], &[1.0, 1.0]).is_none());
+        assert!(pivot(&[1.0, 1.0, 1.0, 1.0], 0.0, &[1.0, 1.0]).is_none());
     }
 }
