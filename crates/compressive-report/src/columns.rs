@@ -14,6 +14,8 @@ use crate::words::{number, number_within};
 const LEVELS_SHOWN: usize = 3;
 /// Share from which on a level is shown though others are more frequent.
 const SHARE_SHOWN: f64 = 0.1;
+/// Characters of a level's name that are shown.
+const LEVEL_CHARS: usize = 16;
 /// Numbers of a vector that a cell shows.
 const NUMBERS_SHOWN: usize = 2;
 /// Seconds between components up to which the time of day is shown beside the date.
@@ -98,9 +100,17 @@ impl Shown {
         let frequent = shares.iter().filter(|(_, share)| *share >= SHARE_SHOWN).count();
         let shown = &shares[..frequent.clamp(1, LEVELS_SHOWN.min(shares.len()))];
         let words: Vec<String> =
-            shown.iter().map(|(level, share)| format!("{level} {:.0}%", 100.0 * share)).collect();
+            shown.iter().map(|(level, share)| format!("{} {:.0}%", cut(level), 100.0 * share)).collect();
         words.join(" ")
     }
+}
+
+/// A level, or the start of a long one.
+fn cut(level: &str) -> String {
+    if level.chars().count() <= LEVEL_CHARS {
+        return level.to_owned();
+    }
+    level.chars().take(LEVEL_CHARS - 2).chain("..".chars()).collect()
 }
 
 fn vector(location: &[f64]) -> String {
@@ -166,6 +176,7 @@ mod tests {
         let model = model(table, vec![first, second]);
         let cells = |l: usize| shown(&model).iter().map(|shown| shown.cell(&model, l)).collect::<Vec<_>>();
         assert_eq!(cells(0), ["Ideal 61% Good 30%", "2013-01-01", "06:00", "[0.25 -1 ..]"]);
+        assert_eq!(cut("One_Story_1946_and_Newer"), "One_Story_1946..");
         assert_eq!(cells(1), ["(other) 98%", "2013-01-12", "all around", "[0 0 ..]"]);
     }
 
