@@ -209,7 +209,7 @@ fn what_is_no_date_where_dates_are_is_an_error() {
 #[test]
 fn dates_and_named_numbers_are_placed_on_circles() {
     let folder = Folder::new();
-    let path = folder.file("a.csv", "hour,d,x\n0,1970-01-01,1\n6,1970-01-01 12:00,2\n".to_owned());
+    let path = folder.file("a.csv", "hour,d,x\n0,1970-01-01,1\n6,1970-01-01 12:00,2\n");
     let cyclic =
         vec![Cyclic { column: None, period: 86_400.0 }, Cyclic { column: Some("hour".into()), period: 24.0 }];
     let mut dataset = open(&[&path], &ReadOptions { cyclic, ..interpreted() }).unwrap();
