@@ -142,8 +142,8 @@ def test_nulls_and_other_types_in_parquet(tmp_path, refused, program):
     refused(["t.parquet", "--missing", "error"], "t.parquet", "row 3", '"a"', "null")
     done = program.run("sketch", "t.parquet", "-o", "ok.sketch", "--exclude", "a")
     assert done.returncode == 0
-    assert b"`who`" in done.stderr and b"`when`" in done.stderr
-    assert json.loads(program("inspect", "ok.sketch", "--spec"))["columns"] == ["b"]
+    assert b"left out column `who`" in done.stderr and b"seconds since 1970: `when`" in done.stderr
+    assert json.loads(program("inspect", "ok.sketch", "--spec"))["columns"] == ["b", "when"]
 
 
 def test_columns_that_are_not_there(tmp_path, refused):
@@ -153,9 +153,12 @@ def test_columns_that_are_not_there(tmp_path, refused):
     refused([*data, "--weights", "w"], '"w"', "--weights")
 
 
-def test_columns_of_text_can_not_be_sketched(tmp_path, refused):
+def test_columns_of_text_are_left_out_or_are_categories_by_name(tmp_path, refused, program):
     data = csv(tmp_path, "name,x\n" + "".join(f"n{i},{i}\n" for i in range(9)))
-    refused([*data, "--columns", "name,x"], '"name"', "--columns")
+    note = program.run("sketch", *data, "-o", "a.sketch").stderr
+    assert b"left out column `name`: text of 9 different values in 9 sampled rows" in note
+    assert b"`name` (9 levels)" in program.run("sketch", *data, "-o", "a.sketch", "--columns", "name,x").stderr
+    refused([*data, "--columns", "name,x", "--bounds", "-9:9", "--private", "0"], '"name"', "--columns")
 
 
 def test_bad_weights(tmp_path, refused):

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use compressive::design::scale::ScaleRule;
 use compressive::design::{LawChoice, Scaling, Task};
+use compressive::reading::PERIODS;
 use compressive::{FeatureName, ImageShape, Missing};
+use compressive_io::Cyclic;
 
 pub use classify::{ClassifyArgs, MethodArg, PriorsArg, RuleArgs};
 #[cfg(feature = "collector")]
@@ -205,6 +207,13 @@ pub struct RecipeArgs {
     /// their rows out), error [default: fill where the sample has some, else error]
     #[arg(long, value_parser = named::<Missing>())]
     pub missing: Option<Missing>,
+    /// How far apart rows are that differ in one category, in standard deviations of a column
+    #[arg(long, value_name = "DEVIATIONS", default_value_t = 1.0, value_parser = parse_weight)]
+    pub category_weight: f64,
+    /// Read dates as their place in an hour, a day, a week or a year, so that its end is next to its start;
+    /// with COLUMN= that column alone, whose PERIOD may also be a number in its own units (hour=24)
+    #[arg(long, value_name = "[COLUMN=]PERIOD", value_delimiter = ',', value_parser = parse_cyclic)]
+    pub cyclic: Vec<Cyclic>,
     /// Declare the data box: LOW:HIGH for all columns, or COLUMN=LOW:HIGH; may be repeated [default: the
     /// sample's range, twice as wide for pca]
     #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
@@ -381,6 +390,24 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
         _ if text.len() == 1 && text != "\"" => Ok(text.as_bytes()[0]),
         _ => Err("give one character other than a quote, or tab".into()),
     }
+}
+
+fn parse_weight(text: &str) -> Result<f64, String> {
+    let weight: Option<f64> = text.parse().ok();
+    weight.filter(|w| *w > 0.0 && w.is_finite()).ok_or_else(|| "give a number above 0".into())
+}
+
+fn parse_cyclic(text: &str) -> Result<Cyclic, String> {
+    let (column, period) = match text.rsplit_once('=') {
+        Some((column, period)) => (Some(column.to_owned()), period),
+        None => (None, text),
+    };
+    let named = PERIODS.iter().find(|(name, _)| *name == period).map(|(_, seconds)| *seconds);
+    let number = || period.parse().ok().filter(|p: &f64| *p > 0.0 && p.is_finite() && column.is_some());
+    let names: Vec<&str> = PERIODS.iter().map(|(name, _)| *name).collect();
+    let period = named.or_else(number);
+    let period = period.ok_or_else(|| format!("give {}, or COLUMN=NUMBER", names.join(", ")))?;
+    Ok(Cyclic { column, period })
 }
 
 fn parse_positive(text: &str) -> Result<usize, String> {

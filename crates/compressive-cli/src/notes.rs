@@ -1,8 +1,9 @@
 //! Remarks that stay one line, however many columns they are about.
 
+use compressive::{Column, Reading};
 use compressive_io::LeftOut;
 
-use crate::output::thousands;
+use crate::output::{count, thousands};
 
 /// Items of a list that a remark names; the rest is counted.
 const NAMED: usize = 6;
@@ -35,6 +36,34 @@ pub fn left_out(columns: &[LeftOut], advice: &str) -> Vec<String> {
         format!("left out {} {group}: {}{advice}", thousands(alike.len() as u64), few(&names))
     };
     groups.into_iter().map(remark).collect()
+}
+
+/// What columns other than plain numbers are read as: one remark for each kind.
+pub fn readings(columns: &[Column]) -> Vec<String> {
+    let of = |name: &dyn Fn(&Column) -> Option<String>| -> Vec<String> {
+        columns.iter().filter_map(name).collect()
+    };
+    let categories = of(&|c| match &c.reading {
+        Reading::Category { levels, other } => {
+            let other = if *other { " and others" } else { "" };
+            Some(format!("`{}` ({}{other})", c.column, count(levels.len() as u64, "level")))
+        }
+        _ => None,
+    });
+    let times = of(&|c| matches!(c.reading, Reading::Time { .. }).then(|| format!("`{}`", c.column)));
+    let circles = of(&|c| (!c.reading.periods().is_empty()).then(|| format!("`{}`", c.column)));
+    let vectors = of(&|c| match c.reading {
+        Reading::Vector { length } => Some(format!("`{}` ({})", c.column, count(length as u64, "number"))),
+        _ => None,
+    });
+    let remarks = [
+        ("read as categories", categories),
+        ("read as seconds since 1970", times.into_iter().filter(|name| !circles.contains(name)).collect()),
+        ("read as places on circles", circles),
+        ("read as vectors", vectors),
+    ];
+    let said = remarks.into_iter().filter(|(_, names)| !names.is_empty());
+    said.map(|(what, names)| format!("{what}: {}", few(&names))).collect()
 }
 
 #[cfg(test)]

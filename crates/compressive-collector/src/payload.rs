@@ -83,8 +83,7 @@ fn table(kind: BatchKind, operator: &SketchOperator, body: &[u8]) -> Result<Cont
         }
     }
     let header = (kind == BatchKind::Csv).then_some(true);
-    let options =
-        ReadOptions { columns: Some(operator.spec().columns.clone()), header, ..ReadOptions::default() };
+    let options = ReadOptions { header, ..ReadOptions::of(operator.spec().table_columns()) };
     let reader = Box::new(Cursor::new(body.to_vec()));
     let mut dataset = Dataset::from_reader("the batch", reader, &options).map_err(refused)?;
     let pass = DriveOptions { threads: 1, ..DriveOptions::default() };

@@ -1,6 +1,6 @@
 //! Mixtures of Gaussians as plain data: a planted truth or a fitted model.
 
-use compressive::model::{Content, Covariances, MODEL_FORMAT, Model};
+use compressive::model::{Content, Covariances, Model};
 
 use crate::error::{Error, Result, at_least_one, expect_len};
 use crate::linear::cholesky;
@@ -170,7 +170,7 @@ impl Mixture {
             }
         };
         let content = Content::Gmm { weights: self.weights.clone(), means: cut(&self.means), covariances };
-        Model { format: MODEL_FORMAT, content, k: self.k(), columns, origin: None }
+        Model::new(content, self.k(), columns)
     }
 
     /// The same mixture with full matrices.

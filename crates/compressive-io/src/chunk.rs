@@ -94,8 +94,10 @@ impl Default for RowChunk {
 /// What a value in a row is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// The feature column with this index.
+    /// The coordinate with this index.
     Feature(usize),
+    /// The column with this index among those that give coordinates.
+    Entry(usize),
     /// The row's weight.
     Weight,
     /// The row's group.

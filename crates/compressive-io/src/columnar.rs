@@ -1,6 +1,6 @@
 //! From Arrow record batches to rows: shared by Parquet and Arrow files.
 //!
-//! f32 columns stay f32 if all features are f32; every other number becomes f64. Nulls are bad values.
+//! f32 columns stay f32 if all features are f32; every other number becomes f64. Nulls are missing entries.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
 
+use crate::cells::{Cells, child_of, doubles, list_type};
 use crate::chunk::{RowChunk, RowReader, Slot, number_key};
-use crate::error::{Error, Result};
+use crate::entry::Entry;
+use crate::error::Result;
 use crate::guard::guarded;
-use crate::plan::{ColumnInfo, ColumnKind, Plan, quote};
+use crate::plan::{ColumnInfo, ColumnKind, Plan, quote, wrong_kind};
 
 /// Rows above which a batch is handed out in slices.
 pub(crate) const SLICE_ROWS: usize = 1 << 15;
@@ -38,24 +40,25 @@ fn value_kind(data_type: &DataType) -> ColumnKind {
         }
         other if other.is_numeric() => ColumnKind::Number,
         T::Utf8 | T::LargeUtf8 | T::Utf8View => ColumnKind::Text { example: String::new() },
-        T::Timestamp(..) | T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) => ColumnKind::Time,
-        T::Duration(_) | T::Interval(_) => ColumnKind::Time,
+        T::Timestamp(..) | T::Date32 | T::Date64 => ColumnKind::Time { clock: false },
+        T::Time32(_) | T::Time64(_) | T::Duration(_) => ColumnKind::Time { clock: true },
         T::Null => ColumnKind::Empty,
-        other if other.is_nested() => ColumnKind::Nested,
-        other => ColumnKind::Other(other.to_string()),
+        other => match list_type(other) {
+            Some((value, length)) if value_kind(value) == ColumnKind::Number => ColumnKind::Vector { length },
+            _ if other.is_nested() => ColumnKind::Nested,
+            _ => ColumnKind::Other(other.to_string()),
+        },
     }
 }
 
-/// Refuses columns that the plan needs as numbers and this file stores otherwise.
+/// Refuses columns that the plan reads and this file stores otherwise.
 pub(crate) fn require_types(plan: &Plan, columns: &[ColumnInfo]) -> Result<()> {
-    for &i in plan.features.iter().chain(&plan.weights) {
-        if columns[i].kind != ColumnKind::Number {
-            return Err(Error::NotNumeric {
-                path: plan.path.to_string(),
-                column: columns[i].name.clone(),
-                option: None,
-                kind: columns[i].kind.describe(),
-            });
+    let refuse = |i: usize, reading| Err(wrong_kind(&plan.path, &columns[i], reading, None));
+    let text = |i: usize| matches!(columns[i].kind, ColumnKind::Text { .. } | ColumnKind::Empty);
+    let numbers = plan.sources.iter().filter(|source| matches!(source.entry, Entry::Number));
+    for i in numbers.map(|source| source.file_column).chain(plan.weights) {
+        if text(i) {
+            return refuse(i, &compressive::Reading::NUMBER);
         }
     }
     Ok(())
@@ -101,10 +104,11 @@ impl RowReader for BatchReader {
         self.at += n_rows;
         self.next_row += n_rows as u64;
         out.reset(&self.plan.path, first_row, self.plan.dim());
-        columns.fill(at, n_rows, out);
+        columns.fill(&self.plan, at, n_rows, out);
         out.settle(n_rows, (self.plan.skip_bad_rows, self.plan.missing), |row, slot| {
-            self.plan.bad(slot, first_row + row as u64, None, columns.describe(slot, at + row))
+            self.plan.bad(slot, first_row + row as u64, None, columns.describe(&self.plan, slot, at + row))
         })?;
+        self.plan.turn(&mut out.doubles);
         Ok(true)
     }
 }
@@ -118,8 +122,8 @@ struct Columns {
 }
 
 enum Features {
-    Single(Vec<Float32Array>),
-    Double(Vec<Float64Array>),
+    Single(Vec<Cells<Float32Type>>),
+    Double(Vec<Cells<Float64Type>>),
 }
 
 /// Group keys of a batch.
@@ -136,18 +140,36 @@ impl Columns {
             let i = held.partition_point(|&other| other < file_column);
             batch.column(i)
         };
+        let double = |file_column: usize| doubles(&plan.path, column(file_column));
+        let single = plan.sources.iter().all(|source| {
+            let array = column(source.file_column);
+            match source.entry {
+                Entry::Number if source.periods.is_empty() => array.data_type() == &DataType::Float32,
+                Entry::Vector(_) => {
+                    list_type(array.data_type()).is_some_and(|(value, _)| value == &DataType::Float32)
+                }
+                _ => false,
+            }
+        });
+        let features = if single {
+            let cells = plan.sources.iter().map(|source| {
+                let array = column(source.file_column);
+                match source.entry {
+                    Entry::Vector(length) => {
+                        let (child, spans) = child_of(array)?;
+                        Some(Cells::Vectors(child.as_primitive().clone(), spans, length))
+                    }
+                    _ => Some(Cells::Numbers(array.as_primitive().clone())),
+                }
+            });
+            Features::Single(cells.collect::<Option<_>>().unwrap_or_default())
+        } else {
+            let cells = plan.sources.iter();
+            let cells = cells.map(|source| Cells::new(&plan.path, column(source.file_column), &source.entry));
+            Features::Double(cells.collect::<Result<_>>()?)
+        };
         let cast =
             |array: &ArrayRef, to: &DataType| guarded(&plan.path, "Arrow", || arrow_cast::cast(array, to));
-        let double = |file_column: usize| -> Result<Float64Array> {
-            Ok(cast(column(file_column), &DataType::Float64)?.as_primitive::<Float64Type>().clone())
-        };
-        let single = plan.features.iter().all(|&i| column(i).data_type() == &DataType::Float32);
-        let features = if single {
-            let arrays = plan.features.iter().map(|&i| column(i).as_primitive::<Float32Type>().clone());
-            Features::Single(arrays.collect())
-        } else {
-            Features::Double(plan.features.iter().map(|&i| double(i)).collect::<Result<_>>()?)
-        };
         let keys = |file_column: usize| -> Result<Keys> {
             let array = column(file_column);
             Ok(match array.data_type() {
@@ -165,24 +187,27 @@ impl Columns {
     }
 
     /// Appends rows `at..at + n_rows`.
-    fn fill(&self, at: usize, n_rows: usize, out: &mut RowChunk) {
+    fn fill(&self, plan: &Plan, at: usize, n_rows: usize, out: &mut RowChunk) {
         let single = matches!(self.features, Features::Single(_));
         out.declare(single, self.weights.is_some(), self.keys.is_some());
+        let dim = plan.dim();
         match &self.features {
-            Features::Single(arrays) => {
-                let columns =
-                    arrays.iter().map(|array| (&array.values()[at..at + n_rows], array as &dyn Array));
-                transpose(columns, at, n_rows, f32::NAN, &mut out.singles);
+            Features::Single(cells) => {
+                out.singles.resize(n_rows * dim, 0.0);
+                for (source, cells) in plan.sources.iter().zip(cells) {
+                    cells.fill(at, n_rows, &mut out.singles[source.at..], dim, source.width);
+                }
             }
-            Features::Double(arrays) => {
-                let columns =
-                    arrays.iter().map(|array| (&array.values()[at..at + n_rows], array as &dyn Array));
-                transpose(columns, at, n_rows, f64::NAN, &mut out.doubles);
+            Features::Double(cells) => {
+                out.doubles.resize(n_rows * dim, 0.0);
+                for (source, cells) in plan.sources.iter().zip(cells) {
+                    cells.fill(at, n_rows, &mut out.doubles[source.at..], dim, source.width);
+                }
             }
         }
         if let Some(weights) = &self.weights {
-            let column = std::iter::once((&weights.values()[at..at + n_rows], weights as &dyn Array));
-            transpose(column, at, n_rows, f64::NAN, &mut out.weights);
+            out.weights.resize(n_rows, 0.0);
+            crate::cells::copy_numbers(weights, at, n_rows, &mut out.weights, 1);
         }
         if let Some(keys) = &self.keys {
             for row in at..at + n_rows {
@@ -192,17 +217,25 @@ impl Columns {
     }
 
     /// The bad value of a row as the user sees it.
-    fn describe(&self, slot: Slot, row: usize) -> String {
+    fn describe(&self, plan: &Plan, slot: Slot, row: usize) -> String {
         let number = |array: &dyn Array, value: f64| {
             if array.is_null(row) { "null".to_owned() } else { value.to_string() }
         };
-        match (slot, &self.features) {
-            (Slot::Feature(i), Features::Single(arrays)) => {
-                number(&arrays[i], f64::from(arrays[i].value(row)))
+        match slot {
+            Slot::Entry(_) | Slot::Feature(_) => {
+                let (source, coordinate) = match slot {
+                    Slot::Feature(i) => (plan.source_of(i), i),
+                    Slot::Entry(i) => (i, plan.sources[i].at),
+                    Slot::Weight | Slot::Group => (0, 0),
+                };
+                let within = coordinate - plan.sources[source].at;
+                match &self.features {
+                    Features::Single(cells) => cells[source].describe(row, within),
+                    Features::Double(cells) => cells[source].describe(row, within),
+                }
             }
-            (Slot::Feature(i), Features::Double(arrays)) => number(&arrays[i], arrays[i].value(row)),
-            (Slot::Weight, _) => self.weights.as_ref().map_or_else(String::new, |w| number(w, w.value(row))),
-            (Slot::Group, _) => match &self.keys {
+            Slot::Weight => self.weights.as_ref().map_or_else(String::new, |w| number(w, w.value(row))),
+            Slot::Group => match &self.keys {
                 Some(Keys::Single(array)) => number(array, f64::from(array.value(row))),
                 Some(Keys::Double(array)) => number(array, array.value(row)),
                 Some(Keys::Text(array)) if !array.is_null(row) => quote(array.value(row)),
@@ -239,28 +272,6 @@ impl Keys {
         match key {
             Some(key) => out.keys.push(&key),
             None => out.keys.push_missing(),
-        }
-    }
-}
-
-/// Writes columns side by side: value (r, c) to `out[r * n_columns + c]`; nulls become `null`.
-fn transpose<'a, T: Copy + 'a>(
-    columns: impl ExactSizeIterator<Item = (&'a [T], &'a dyn Array)>,
-    at: usize,
-    n_rows: usize,
-    null: T,
-    out: &mut Vec<T>,
-) {
-    let n_columns = columns.len();
-    out.resize(n_rows * n_columns, null);
-    for (i, (values, array)) in columns.enumerate() {
-        let targets = out[i..].iter_mut().step_by(n_columns);
-        if array.null_count() == 0 {
-            targets.zip(values).for_each(|(target, value)| *target = *value);
-        } else {
-            for (row, (target, value)) in targets.zip(values).enumerate() {
-                *target = if array.is_null(at + row) { null } else { *value };
-            }
         }
     }
 }

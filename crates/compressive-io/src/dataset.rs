@@ -5,15 +5,16 @@ use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use compressive::Missing;
+use compressive::{Column, Missing};
 
 use crate::batches;
 use crate::chunk::{DataSource, RowReader};
 use crate::error::{Error, Result};
 use crate::inputs;
+use crate::lookup::require_same_columns;
 use crate::open;
 use crate::options::ReadOptions;
-use crate::plan::{self, LeftOut, Names, Plan};
+use crate::plan::{self, Feature, LeftOut, Names, Plan, Scope};
 use crate::table::{Opened, Parts};
 
 /// The rows of one or several inputs that have the same columns.
@@ -85,25 +86,31 @@ impl Dataset {
             return Err(Error::HeaderOnly { path: first.path.to_string(), columns: first.columns.len() });
         };
         let (names, left_out) = plan::choose(&first.path, &first.columns, options)?;
-        if options.columns.is_none() {
+        if options.columns.is_none() && options.readings.is_none() {
             for other in &opened {
-                plan::require_same_columns((&first.path, &first.columns), (&other.path, &other.columns))?;
+                require_same_columns((&first.path, &first.columns), (&other.path, &other.columns))?;
             }
         }
         let names = Arc::new(names);
-        let files = opened
-            .into_iter()
-            .map(|opened| {
-                let plan = Arc::new(Plan::resolve(&opened.path, &opened.columns, &names, options)?);
-                Ok(OpenedFile { opened, plan })
-            })
-            .collect::<Result<Vec<OpenedFile>>>()?;
-        Ok(Dataset { files, names, left_out, options: options.clone() })
+        let resolve = |opened: Opened| {
+            let plan = Plan::resolve(&opened.path, &opened.columns, &names, options, Scope::Rows)?;
+            Ok(OpenedFile { opened, plan: Arc::new(plan) })
+        };
+        let files = opened.into_iter().map(resolve).collect::<Result<Vec<OpenedFile>>>()?;
+        let mut dataset = Dataset { files, names, left_out, options: options.clone() };
+        dataset.find_lengths()?;
+        Ok(dataset)
     }
 
-    /// The feature columns: in the order asked for, else in file order.
+    /// The coordinates of a row, in the order asked for, else in file order: the feature columns, or what
+    /// they are read as.
     pub fn columns(&self) -> &[String] {
-        &self.names.features
+        &self.names.coordinates
+    }
+
+    /// The feature columns, and how each is read.
+    pub fn table_columns(&self) -> Vec<Column> {
+        self.names.columns()
     }
 
     /// The columns that are not features, and why.
@@ -113,15 +120,47 @@ impl Dataset {
 
     /// Leaves these columns out from now on, where that is wanted and no columns were named; whether it did.
     pub(crate) fn leave_out(&mut self, columns: &[LeftOut]) -> Result<bool> {
-        if self.options.columns.is_some() || !self.options.leave_out_unfit {
+        let named = self.options.columns.is_some() || self.options.readings.is_some();
+        if named || !self.options.leave_out_unfit {
             return Ok(false);
         }
-        let mut names = (*self.names).clone();
         let gone: HashSet<&str> = columns.iter().map(|left| left.name.as_str()).collect();
-        names.features.retain(|name| !gone.contains(name.as_str()));
+        let mut features = self.names.features.clone();
+        features.retain(|feature| !gone.contains(feature.name.as_str()));
         self.left_out.extend_from_slice(columns);
+        self.use_features(features).map(|()| true)
+    }
+
+    /// Uses these features from now on.
+    pub(crate) fn use_features(&mut self, features: Vec<Feature>) -> Result<()> {
+        if features.is_empty() {
+            let path = self.paths().next().unwrap_or_default();
+            return Err(plan::none_left(path, &self.left_out));
+        }
+        let mut names = (*self.names).clone();
+        names.set_features(features, &self.options);
         self.names = Arc::new(names);
-        self.plan_again().map(|()| true)
+        self.plan_again()
+    }
+
+    /// Notes that a column is left out.
+    pub(crate) fn note_left_out(&mut self, column: LeftOut) {
+        self.left_out.push(column);
+    }
+
+    pub(crate) fn features(&self) -> &[Feature] {
+        &self.names.features
+    }
+
+    pub(crate) fn options(&self) -> &ReadOptions {
+        &self.options
+    }
+
+    /// How to read a file for a purpose other than a pass.
+    pub(crate) fn plan_for(&self, file: usize, scope: Scope) -> Result<Arc<Plan>> {
+        let opened = &self.files[file].opened;
+        let plan = Plan::resolve(&opened.path, &opened.columns, &self.names, &self.options, scope)?;
+        Ok(Arc::new(plan))
     }
 
     /// Treats missing entries so from now on.
@@ -133,7 +172,8 @@ impl Dataset {
     fn plan_again(&mut self) -> Result<()> {
         for file in &mut self.files {
             let opened = &file.opened;
-            file.plan = Arc::new(Plan::resolve(&opened.path, &opened.columns, &self.names, &self.options)?);
+            let plan = Plan::resolve(&opened.path, &opened.columns, &self.names, &self.options, Scope::Rows)?;
+            file.plan = Arc::new(plan);
         }
         Ok(())
     }
@@ -175,7 +215,7 @@ pub struct DatasetSource<'a> {
 
 impl DataSource for DatasetSource<'_> {
     fn columns(&self) -> &[String] {
-        &self.names.features
+        &self.names.coordinates
     }
 
     fn by(&self) -> Option<&str> {

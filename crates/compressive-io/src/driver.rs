@@ -9,11 +9,11 @@
 //! Cost: that of [`SketchOperator::accumulate`] over the number of threads; memory: one chunk, one part and
 //! one sketch per group for every thread.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use compressive::{Sketch, SketchOperator};
+use compressive::{Column, Reading, Sketch, SketchOperator};
 
 use crate::chunk::{DataSource, RowChunk, RowReader};
 use crate::dataset::Dataset;
@@ -63,7 +63,25 @@ pub fn sketch_dataset(
     operator: &SketchOperator,
     options: &DriveOptions<'_>,
 ) -> Result<Outcome> {
-    sketch_source(&mut dataset.source()?, operator, options)
+    let mut outcome = sketch_source(&mut dataset.source()?, operator, options)?;
+    outcome.filled = by_column(&dataset.table_columns(), &outcome.filled);
+    Ok(outcome)
+}
+
+/// Missing entries of each column of the table, from those of its coordinates: a category or a place on
+/// circles is missing in all of them at once, a vector's numbers one by one.
+fn by_column(columns: &[Column], filled: &[(String, u64)]) -> Vec<(String, u64)> {
+    let known: HashMap<&str, u64> = filled.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+    let entries = |column: &Column| {
+        let coordinates = column.coordinates();
+        let counts = coordinates.iter().map(|name| known.get(name.as_str()).copied().unwrap_or(0));
+        match column.reading {
+            Reading::Vector { .. } => counts.sum::<u64>(),
+            _ => counts.max().unwrap_or(0),
+        }
+    };
+    let columns = columns.iter().map(|column| (column.column.clone(), entries(column)));
+    columns.filter(|(_, n)| *n > 0).collect()
 }
 
 /// Sketches all rows of any source; see [`sketch_dataset`].

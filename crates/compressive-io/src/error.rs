@@ -198,6 +198,22 @@ pub enum Error {
         /// The value as found.
         text: String,
     },
+    /// An entry that is not what its column holds: a date, a vector of a certain length, text.
+    #[error("{path}, row {row}{}, column {column:?}: {text} is not {expected}", at_line(*line))]
+    BadEntry {
+        /// The file.
+        path: String,
+        /// Data row, from 1.
+        row: u64,
+        /// Line in a text file, from 1.
+        line: Option<u64>,
+        /// Column name.
+        column: String,
+        /// The entry as found.
+        text: String,
+        /// What the column holds.
+        expected: String,
+    },
     /// A row weight that is not a number, or that the sketch cannot use.
     #[error("{path}, row {row}{}, weight column {column:?}: {text} is not a weight from 0 to 2^28", at_line(*line))]
     BadWeight {
@@ -391,7 +407,7 @@ impl Error {
             Error::ColumnsDiffer { .. } => {
                 vec![columns("name the common columns"), say("sketch the files apart")]
             }
-            Error::BadValue { column, .. } => {
+            Error::BadValue { column, .. } | Error::BadEntry { column, .. } => {
                 vec![say("correct it"), skip(), exclude("leave the column out", column)]
             }
             Error::BadWeight { .. } | Error::BadGroup { .. } => vec![say("correct it"), skip()],

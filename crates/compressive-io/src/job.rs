@@ -5,7 +5,7 @@
 
 use compressive::design::{Designed, Look, Reason, Request, design, look_spec};
 use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
-use compressive::{Missing, Parameter, Remedy, RowWeights, Sketch, SketchOperator, SketchSpec};
+use compressive::{Column, Missing, Parameter, Remedy, RowWeights, Sketch, SketchOperator, SketchSpec};
 
 use crate::dataset::Dataset;
 use crate::driver::{DriveOptions, Outcome, sketch_dataset};
@@ -19,8 +19,13 @@ use crate::unfit;
 /// Rows that a recipe is chosen on and a sketch is made of: a [`Dataset`], or what another language holds in
 /// memory.
 pub trait Readable {
-    /// Names of the feature columns.
+    /// Names of the coordinates of a row.
     fn columns(&self) -> &[String];
+
+    /// The columns that they are coordinates of, and how these are read.
+    fn table_columns(&self) -> Vec<Column> {
+        self.columns().iter().map(Column::number).collect()
+    }
 
     /// Samples at most `n_max` rows.
     ///
@@ -59,6 +64,10 @@ pub trait Readable {
 impl Readable for Dataset {
     fn columns(&self) -> &[String] {
         Dataset::columns(self)
+    }
+
+    fn table_columns(&self) -> Vec<Column> {
+        Dataset::table_columns(self)
     }
 
     fn pilot(&mut self, n_max: usize, seed: u64) -> Result<Pilot> {
@@ -118,12 +127,15 @@ impl Job {
     pub fn open(&self) -> Result<Dataset> {
         let mut read = self.read.clone();
         if let Some(spec) = &self.spec {
-            if let Some(asked) = read.columns.as_ref().filter(|asked| **asked != spec.columns) {
-                let (asked, spec) = (asked.join(","), spec.columns.join(","));
+            let table = spec.table_columns();
+            let names: Vec<&str> = table.iter().map(|column| column.column.as_str()).collect();
+            if let Some(asked) = read.columns.as_ref().filter(|asked| **asked != names) {
+                let (asked, spec) = (asked.join(","), names.join(","));
                 return Err(Error::OtherColumns { asked, spec }.advised());
             }
-            read.columns = Some(spec.columns.clone());
+            read.readings = Some(table);
         }
+        read.interpret = self.private.is_none();
         // Until a sample is looked at, missing entries are handed on.
         let unseen = if self.private.is_some() { Missing::Error } else { Missing::Fill };
         let chosen = self.request.missing.unwrap_or(unseen);
@@ -158,23 +170,27 @@ impl Job {
             return Ok(Recipe { spec: spec.clone(), reasons: Vec::new(), pilot: None });
         }
         let Some(epsilon) = self.private else {
-            let mut pilot = self.pilot(table)?;
             let mut request = self.request.clone();
-            let unfit = unfit::unfit(&pilot);
+            let known = table.columns().to_vec();
+            let mut pilot = self.pilot(table)?;
+            unfit::widen(&mut request, &known, &pilot);
+            let unfit = unfit::unfit(&pilot, &table.table_columns());
             if !unfit.is_empty() && table.leave_out(&unfit)? {
                 unfit::keep(&mut pilot, &mut request, table.columns());
             }
+            request.readings = table.table_columns();
             let look = Look::Sample { rows: &pilot.rows, columns: &pilot.columns };
             let Designed { spec, reasons, .. } = design(look, &request)?;
             table.treat_missing(spec.missing)?;
             pilot.fill(&spec);
             return Ok(Recipe { spec, reasons, pilot: Some(pilot) });
         };
+        let request = self.request.clone().readings(table.table_columns());
         let Designed { spec, reasons, .. } = if epsilon == 0.0 {
-            design(Look::Bounds(table.columns()), &self.request)?
+            design(Look::Bounds(table.columns()), &request)?
         } else {
             let seen = self.paid_look(table, epsilon, again, options)?;
-            design(Look::Private(&seen), &self.request)?
+            design(Look::Private(&seen), &request)?
         };
         Ok(Recipe { spec, reasons, pilot: None })
     }

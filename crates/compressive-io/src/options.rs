@@ -1,12 +1,19 @@
 //! What to read from the inputs and how.
 
-use compressive::Missing;
+use compressive::{Column, Missing};
 
 /// Options of [`crate::Dataset::open`].
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// Feature columns in the order wanted; `None` takes every numeric column in file order.
+    /// Feature columns in the order wanted; `None` takes every one that can be used, in file order.
     pub columns: Option<Vec<String>>,
+    /// The columns of a recipe or model and how it reads them, in place of `columns`.
+    pub readings: Option<Vec<Column>>,
+    /// Use columns of dates, and of text as the sample of [`Dataset::pilot`](crate::Dataset::pilot) shows it;
+    /// else only numbers and vectors are used unless they are named.
+    pub interpret: bool,
+    /// Columns to be read as places on circles.
+    pub cyclic: Vec<Cyclic>,
     /// Columns never used as features.
     pub exclude: Vec<String>,
     /// Column whose distinct values make one sketch each.
@@ -30,10 +37,38 @@ pub struct ReadOptions {
     pub chunk_rows: usize,
 }
 
+/// A circle that entries of a column are placed on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cyclic {
+    /// The column; `None` for every column of dates or times.
+    pub column: Option<String>,
+    /// Length of the circle: seconds for dates and times, else in the column's units.
+    pub period: f64,
+}
+
+impl ReadOptions {
+    /// To read the columns of a recipe or a model as it does.
+    pub fn of(readings: Vec<Column>) -> ReadOptions {
+        ReadOptions { readings: Some(readings), ..ReadOptions::default() }
+    }
+
+    /// The periods asked for of a column.
+    pub(crate) fn periods(&self, column: &str, is_time: bool) -> Vec<f64> {
+        let of = |cyclic: &&Cyclic| match &cyclic.column {
+            Some(name) => name == column,
+            None => is_time,
+        };
+        self.cyclic.iter().filter(of).map(|cyclic| cyclic.period).collect()
+    }
+}
+
 impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
             columns: None,
+            readings: None,
+            interpret: false,
+            cyclic: Vec::new(),
             exclude: Vec::new(),
             by: None,
             weights: None,

@@ -19,6 +19,8 @@ use compressive::{RowsRef, SketchSpec};
 use crate::chunk::RowChunk;
 use crate::dataset::{Dataset, OpenedFile};
 use crate::error::{Error, Result};
+use crate::plan::{Plan, Scope};
+use crate::settle::Sampled;
 use crate::table::{Sink, Spread, drain_parts};
 
 /// Inputs up to this size are read whole.
@@ -152,20 +154,21 @@ impl Dataset {
     /// Unreadable inputs, and [`Error::EmptyPilot`] if not one usable row was met.
     pub fn pilot(&mut self, n_max: usize, seed: u64) -> Result<Pilot> {
         let n_max = n_max.max(1);
-        let columns = self.columns().to_vec();
+        let plans: Vec<Arc<Plan>> =
+            (0..self.files.len()).map(|i| self.plan_for(i, Scope::Survey)).collect::<Result<_>>()?;
         let mut rng = SplitMix64(seed ^ 0x7069_6c6f_7421);
         let grouped = self.files.iter().any(|file| file.plan.is_grouped());
-        let width = columns.len() + usize::from(grouped);
+        let width = plans.first().map_or(0, |plan| plan.dim()) + usize::from(grouped);
         let mut groups = Groups::default();
         let rows = if self.n_bytes().is_some_and(|bytes| bytes <= WHOLE_BYTES) {
-            self.pilot_whole(n_max, rng, width, &mut groups)?
+            self.pilot_whole(&plans, n_max, rng, width, &mut groups)?
         } else {
             let chosen = choose_files(&self.files, &mut rng);
             let mut rows = Vec::new();
             for (i, share) in chosen {
                 let mut rng = SplitMix64(rng.next());
                 let mut sample = Sample { width, rows: &mut rows, groups: &mut groups };
-                pilot_file(&mut self.files[i], share, n_max, &mut rng, &mut sample)?;
+                pilot_file((&mut self.files[i], &plans[i]), share, n_max, &mut rng, &mut sample)?;
             }
             rows.truncate(n_max * width);
             rows
@@ -174,27 +177,29 @@ impl Dataset {
             let path = self.paths().next().unwrap_or_default().to_owned();
             return Err(Error::EmptyPilot { path }.advised());
         }
-        let n_rows = rows.len() / width;
-        if !grouped {
-            return Ok(Pilot { n_rows, rows, columns, groups: None });
-        }
         let name = |row: &[f64]| groups.names[row[width - 1] as usize].clone();
-        let names = rows.chunks_exact(width).map(name).collect();
-        let rows = rows.chunks_exact(width).flat_map(|row| row[..width - 1].iter().copied()).collect();
-        Ok(Pilot { n_rows, rows, columns, groups: Some(names) })
+        let names = grouped.then(|| rows.chunks_exact(width).map(name).collect());
+        let rows = match grouped {
+            true => rows.chunks_exact(width).flat_map(|row| row[..width - 1].iter().copied()).collect(),
+            false => rows,
+        };
+        let sampled = Sampled { rows, groups: names };
+        let Sampled { rows, groups } = self.settle_texts(sampled)?;
+        let columns = self.columns().to_vec();
+        Ok(Pilot { n_rows: rows.len() / columns.len(), rows, columns, groups })
     }
 
     fn pilot_whole(
         &mut self,
+        plans: &[Arc<Plan>],
         n_max: usize,
         rng: SplitMix64,
         width: usize,
         groups: &mut Groups,
     ) -> Result<Vec<f64>> {
         let mut reservoir = Reservoir::new(width, n_max, rng);
-        for file in &mut self.files {
-            let plan = Arc::new(file.plan.for_pilot());
-            let mut parts = file.opened.table.parts(&plan)?;
+        for (file, plan) in self.files.iter_mut().zip(plans) {
+            let mut parts = file.opened.table.parts(plan)?;
             drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk, groups))?;
         }
         Ok(reservoir.rows)
@@ -236,7 +241,7 @@ struct Sample<'a> {
 
 /// Appends this file's share of the sample.
 fn pilot_file(
-    file: &mut OpenedFile,
+    (file, plan): (&mut OpenedFile, &Arc<Plan>),
     share: f64,
     n_max: usize,
     rng: &mut SplitMix64,
@@ -247,19 +252,18 @@ fn pilot_file(
     let points = ((share * POINTS as f64).ceil() as usize).clamp(1, wanted);
     let fractions = (0..points).map(|i| (i as f64 + rng.unit()) / points as f64).collect();
     let spread = Spread { fractions, rows_per_point: wanted.div_ceil(points) };
-    let plan = Arc::new(file.plan.for_pilot());
     let start = rows.len();
     let sink: Sink<'_> = &mut |chunk: &RowChunk| {
         for i in 0..chunk.n_rows() {
             push_row(chunk, i, rows, groups);
         }
     };
-    if file.opened.table.sample(&plan, &spread, sink)? {
+    if file.opened.table.sample(plan, &spread, sink)? {
         thin(rows, start, *width, wanted, rng);
         return Ok(());
     }
     let mut reservoir = Reservoir::new(*width, wanted, rng.clone());
-    let mut parts = file.opened.table.head(&plan, HEAD_BYTES)?;
+    let mut parts = file.opened.table.head(plan, HEAD_BYTES)?;
     drain_parts(&mut *parts, &mut |chunk| reservoir.offer(chunk, groups))?;
     rows.append(&mut reservoir.rows);
     Ok(())

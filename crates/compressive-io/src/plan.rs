@@ -3,13 +3,15 @@
 //! Every format reports its columns as [`ColumnInfo`]; [`choose`] picks the features once for the whole data
 //! set, and [`Plan::resolve`] finds the chosen names in each file.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
-use compressive::{Missing, Parameter};
+use compressive::{Column, Missing, Parameter, Reading, reading};
 
 use crate::chunk::Slot;
+use crate::entry::{Entry, Texts};
 use crate::error::{Error, Result};
+use crate::lookup::Index;
 use crate::options::ReadOptions;
 
 /// Largest number of values in a chunk: 2 MB of f64, so that chunks of wide tables stay in the cache.
@@ -19,8 +21,17 @@ const CHUNK_VALUES_MAX: usize = 1 << 18;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     Number,
-    Text { example: String },
-    Time,
+    Text {
+        example: String,
+    },
+    /// Dates, or times of a date; with `clock` times of a day and durations, which are numbers of seconds.
+    Time {
+        clock: bool,
+    },
+    /// Lists of numbers, of one length if that is part of the type.
+    Vector {
+        length: Option<usize>,
+    },
     Nested,
     Empty,
     Other(String),
@@ -33,7 +44,8 @@ impl ColumnKind {
             ColumnKind::Number => "numeric".to_owned(),
             ColumnKind::Text { example } if example.is_empty() => "text".to_owned(),
             ColumnKind::Text { example } => format!("text (such as {})", quote(example)),
-            ColumnKind::Time => "a date or time".to_owned(),
+            ColumnKind::Time { .. } => "a date or time".to_owned(),
+            ColumnKind::Vector { .. } => "a vector".to_owned(),
             ColumnKind::Nested => "nested".to_owned(),
             ColumnKind::Empty => "empty".to_owned(),
             ColumnKind::Other(name) => format!("of type {name}"),
@@ -45,10 +57,27 @@ impl ColumnKind {
         match self {
             ColumnKind::Number => "numeric columns",
             ColumnKind::Text { .. } => "text columns",
-            ColumnKind::Time => "columns of dates or times",
+            ColumnKind::Time { .. } => "columns of dates or times",
+            ColumnKind::Vector { .. } => "columns of vectors",
             ColumnKind::Nested => "nested columns",
             ColumnKind::Empty => "empty columns",
             ColumnKind::Other(_) => "columns of other types",
+        }
+    }
+
+    /// Whether entries of such a column can be read so. Text is judged value by value.
+    pub(crate) fn can_be(&self, reading: &Reading) -> bool {
+        use ColumnKind as K;
+        match reading {
+            Reading::Number { .. } => {
+                matches!(self, K::Number | K::Text { .. } | K::Empty | K::Time { clock: true })
+            }
+            Reading::Time { .. } => matches!(self, K::Time { clock: false } | K::Text { .. } | K::Empty),
+            Reading::Vector { length } => match self {
+                K::Vector { length: fixed } => fixed.is_none_or(|fixed| fixed == *length),
+                kind => *kind == K::Empty,
+            },
+            Reading::Category { .. } => matches!(self, K::Text { .. } | K::Number | K::Empty),
         }
     }
 }
@@ -83,12 +112,87 @@ pub struct LeftOut {
     pub asked: bool,
 }
 
-/// The names of the columns in use, common to all files of a data set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A column that is used, and how it is read, as far as that is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Feature {
+    pub name: String,
+    pub read: Read,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    As(Reading),
+    /// Text whose levels a sample is to show; `typed` if the file says that it is text.
+    Text {
+        texts: Arc<Mutex<Texts>>,
+        typed: bool,
+    },
+    /// Lists whose length is to be seen.
+    List,
+}
+
+impl Feature {
+    fn known(name: &str, reading: Reading) -> Feature {
+        Feature { name: name.to_owned(), read: Read::As(reading) }
+    }
+
+    /// How a column of this kind is read; `None` if it is not. Without `interpret` only numbers are.
+    fn of(column: &ColumnInfo, named: bool, options: &ReadOptions) -> Option<Feature> {
+        let untold = named || options.interpret;
+        let read = match &column.kind {
+            ColumnKind::Number => Read::As(Reading::NUMBER),
+            ColumnKind::Vector { length: Some(length) } if *length > 0 => {
+                Read::As(Reading::Vector { length: *length })
+            }
+            ColumnKind::Vector { .. } => Read::List,
+            ColumnKind::Time { clock: true } if untold => Read::As(Reading::NUMBER),
+            ColumnKind::Time { .. } if untold => Read::As(Reading::Time { periods: Vec::new() }),
+            ColumnKind::Text { .. } if options.interpret => Read::Text { texts: Arc::default(), typed: true },
+            ColumnKind::Empty if options.interpret && !named => {
+                Read::Text { texts: Arc::default(), typed: false }
+            }
+            _ => return None,
+        };
+        Some(Feature { name: column.name.clone(), read })
+    }
+}
+
+/// The columns in use, common to all files of a data set.
+#[derive(Debug, Clone)]
 pub(crate) struct Names {
-    pub features: Vec<String>,
+    pub features: Vec<Feature>,
+    /// Names of the coordinates of a row: those of the features that are known.
+    pub coordinates: Vec<String>,
     pub weights: Option<String>,
     pub by: Option<String>,
+}
+
+impl Names {
+    /// With these features; periods that were asked for are theirs.
+    pub(crate) fn set_features(&mut self, mut features: Vec<Feature>, options: &ReadOptions) {
+        for feature in &mut features {
+            if let Read::As(Reading::Number { periods } | Reading::Time { periods }) = &feature.read
+                && periods.is_empty()
+                && options.readings.is_none()
+            {
+                let time = matches!(feature.read, Read::As(Reading::Time { .. }));
+                let periods = options.periods(&feature.name, time);
+                let reading = if time { Reading::Time { periods } } else { Reading::Number { periods } };
+                feature.read = Read::As(reading);
+            }
+        }
+        self.features = features;
+        self.coordinates = reading::coordinates(&self.columns());
+    }
+
+    /// The features that are known.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        let known = self.features.iter().filter_map(|feature| match &feature.read {
+            Read::As(reading) => Some(Column { column: feature.name.clone(), reading: reading.clone() }),
+            Read::Text { .. } | Read::List => None,
+        });
+        known.collect()
+    }
 }
 
 /// Chooses the feature columns from the columns of one file.
@@ -101,25 +205,35 @@ pub(crate) fn choose(
     for name in &options.exclude {
         index.find_any(name, Some(Parameter::Exclude))?;
     }
+    for name in options.cyclic.iter().filter_map(|cyclic| cyclic.column.as_ref()) {
+        index.find_any(name, Some(Parameter::Cyclic))?;
+    }
     let asked = Asked::new(options);
     let mut left_out = Vec::new();
     let mut features = Vec::new();
     for column in columns {
-        match asked.reason_against(column) {
-            Some(reason) => {
-                let asked = asked.reason(column).is_some();
-                let group = column.kind.group();
+        let reason = asked.reason(column);
+        let feature = if reason.is_none() { Feature::of(column, false, options) } else { None };
+        match feature {
+            Some(feature) => features.push(feature),
+            None if reason.is_none() && asked.wanted.is_some() => {}
+            None => {
+                let (group, asked) = (column.kind.group(), reason.is_some());
+                let reason = reason.unwrap_or_else(|| column.kind.describe());
                 left_out.push(LeftOut { name: column.name.clone(), reason, group, asked });
             }
-            None => features.push(column.name.clone()),
         }
     }
-    if let Some(wanted) = &options.columns {
-        features = wanted.iter().filter(|name| !asked.excluded.contains(name.as_str())).cloned().collect();
+    if let Some(readings) = &options.readings {
+        features = readings.iter().map(|c| Feature::known(&c.column, c.reading.clone())).collect();
+        features.iter().try_for_each(|feature| index.check(feature, Some(Parameter::Columns)))?;
+    } else if let Some(wanted) = &options.columns {
         let mut seen = HashSet::new();
-        for name in &features {
-            let column = index.find(name, Some(Parameter::Columns))?;
-            require_number(path, &columns[column], Some(Parameter::Columns))?;
+        features.clear();
+        for name in wanted.iter().filter(|name| !asked.excluded.contains(name.as_str())) {
+            let column = &columns[index.find(name, Some(Parameter::Columns))?];
+            let feature = Feature::of(column, true, options);
+            features.push(feature.ok_or_else(|| not_numeric(path, column, Some(Parameter::Columns)))?);
             if !seen.insert(name) {
                 return Err(Error::Unsupported {
                     path: path.to_owned(),
@@ -135,7 +249,7 @@ pub(crate) fn choose(
     }
     if let Some(name) = &options.by {
         let column = &columns[index.find(name, Some(Parameter::By))?];
-        if matches!(column.kind, ColumnKind::Nested | ColumnKind::Other(_)) {
+        if matches!(column.kind, ColumnKind::Nested | ColumnKind::Vector { .. } | ColumnKind::Other(_)) {
             return Err(Error::Unsupported {
                 path: path.to_owned(),
                 what: format!("the column of groups, {name:?}, is {}", column.kind.describe()),
@@ -144,10 +258,21 @@ pub(crate) fn choose(
         }
     }
     if features.is_empty() {
-        return Err(Error::NoNumericColumns { path: path.to_owned(), left_out: summary(&left_out) }.advised());
+        return Err(none_left(path, &left_out));
     }
-    let names = Names { features, weights: options.weights.clone(), by: options.by.clone() };
+    let mut names = Names {
+        features: Vec::new(),
+        coordinates: Vec::new(),
+        weights: options.weights.clone(),
+        by: options.by.clone(),
+    };
+    names.set_features(features, options);
     Ok((names, left_out))
+}
+
+/// The error where no column is left to use.
+pub(crate) fn none_left(path: &str, left_out: &[LeftOut]) -> Error {
+    Error::NoNumericColumns { path: path.to_owned(), left_out: summary(left_out) }.advised()
 }
 
 /// What the options say of columns, looked up by name.
@@ -160,13 +285,10 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn new(options: &'a ReadOptions) -> Self {
         let set = |names: &'a [String]| names.iter().map(String::as_str).collect();
-        Asked { options, excluded: set(&options.exclude), wanted: options.columns.as_deref().map(set) }
-    }
-
-    /// Why a column is not a feature; `None` if it is one.
-    fn reason_against(&self, column: &ColumnInfo) -> Option<String> {
-        let unfit = self.wanted.is_none() && column.kind != ColumnKind::Number;
-        self.reason(column).or_else(|| unfit.then(|| column.kind.describe()))
+        let read = |columns: &'a Vec<Column>| columns.iter().map(|c| c.column.as_str()).collect();
+        let wanted = options.readings.as_ref().map(read);
+        let wanted = wanted.or_else(|| options.columns.as_deref().map(set));
+        Asked { options, excluded: set(&options.exclude), wanted }
     }
 
     /// Why the options make a column no feature.
@@ -186,16 +308,37 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn require_number(path: &str, column: &ColumnInfo, option: Option<Parameter>) -> Result<()> {
-    if column.kind == ColumnKind::Number {
-        return Ok(());
-    }
-    Err(Error::NotNumeric {
+pub(crate) fn require_number(path: &str, column: &ColumnInfo, option: Option<Parameter>) -> Result<()> {
+    if column.kind == ColumnKind::Number { Ok(()) } else { Err(not_numeric(path, column, option)) }
+}
+
+fn not_numeric(path: &str, column: &ColumnInfo, option: Option<Parameter>) -> Error {
+    let (path, kind) = (path.to_owned(), column.kind.describe());
+    Error::NotNumeric { path, column: column.name.clone(), option, kind }
+}
+
+/// The error for a column that cannot be read as the recipe does.
+pub(crate) fn wrong_kind(
+    path: &str,
+    column: &ColumnInfo,
+    reading: &Reading,
+    option: Option<Parameter>,
+) -> Error {
+    let wanted = match reading {
+        Reading::Number { .. } => return not_numeric(path, column, option),
+        Reading::Time { .. } => "dates or times".to_owned(),
+        Reading::Vector { length } => format!("vectors of {length} numbers"),
+        Reading::Category { .. } => "categories".to_owned(),
+    };
+    let is = match column.kind {
+        ColumnKind::Vector { length: Some(length) } => format!("a vector of {length} numbers"),
+        _ => column.kind.describe(),
+    };
+    Error::Unsupported {
         path: path.to_owned(),
-        column: column.name.clone(),
-        option,
-        kind: column.kind.describe(),
-    })
+        what: format!("column {:?} is {is}, where {wanted} are expected", column.name),
+        remedy: "give it the type of the first file or of the recipe, or leave it out of both",
+    }
 }
 
 fn summary(left_out: &[LeftOut]) -> String {
@@ -210,121 +353,37 @@ fn summary(left_out: &[LeftOut]) -> String {
     text.join(", ")
 }
 
-/// The columns of a file by their names: a table may have 10^5 of them.
-struct Index<'a> {
-    path: &'a str,
-    columns: &'a [ColumnInfo],
-    /// First column of each name, and how many have it.
-    places: HashMap<&'a str, (usize, usize)>,
+/// A column of a file that gives coordinates of a row.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub name: String,
+    pub file_column: usize,
+    /// Place of its first coordinate, and how many there are.
+    pub at: usize,
+    pub width: usize,
+    pub entry: Entry,
+    /// Lengths of the circles that its number is placed on.
+    pub periods: Vec<f64>,
 }
 
-impl<'a> Index<'a> {
-    fn new(path: &'a str, columns: &'a [ColumnInfo]) -> Self {
-        let mut places = HashMap::with_capacity(columns.len());
-        for (i, column) in columns.iter().enumerate() {
-            places.entry(column.name.as_str()).or_insert((i, 0)).1 += 1;
-        }
-        Index { path, columns, places }
-    }
-
-    /// The only column with this name.
-    fn find(&self, name: &str, option: Option<Parameter>) -> Result<usize> {
-        let (index, count) = self.find_any(name, option)?;
-        if count > 1 {
-            let (path, column) = (self.path.to_owned(), name.to_owned());
-            return Err(Error::DuplicateColumn { path, column, count }.advised());
-        }
-        Ok(index)
-    }
-
-    /// The first column with this name, and how many have it.
-    fn find_any(&self, name: &str, option: Option<Parameter>) -> Result<(usize, usize)> {
-        self.places.get(name).copied().ok_or_else(|| Error::UnknownColumn {
-            path: self.path.to_owned(),
-            column: name.to_owned(),
-            option,
-            hint: hint(self.columns, name),
-        })
-    }
-}
-
-/// Names close to the one asked for, or the first names there are.
-fn hint(columns: &[ColumnInfo], name: &str) -> String {
-    let lower = name.to_lowercase();
-    let bound = (name.chars().count() / 3).max(1);
-    let mut close: Vec<(usize, &str)> = columns
-        .iter()
-        .map(|column| (edit_distance(&column.name.to_lowercase(), &lower), column.name.as_str()))
-        .filter(|(distance, _)| *distance <= bound)
-        .collect();
-    close.sort();
-    if !close.is_empty() {
-        let names: Vec<String> = close.iter().take(3).map(|(_, name)| format!("{name:?}")).collect();
-        return format!("did you mean {}?", names.join(" or "));
-    }
-    let names: Vec<&str> = columns.iter().take(12).map(|column| column.name.as_str()).collect();
-    let more = if columns.len() > 12 { ", ..." } else { "" };
-    format!("its {} columns are {}{more}", columns.len(), names.join(", "))
-}
-
-/// Levenshtein distance in characters; names are short, so the plain table is enough.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = above[0];
-        above[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = above[j + 1];
-            above[j + 1] = replaced.min(above[j] + 1).min(above[j + 1] + 1);
-        }
-    }
-    above[b.len()]
-}
-
-/// Refuses a file whose set of column names is not that of the first file.
-pub(crate) fn require_same_columns(first: (&str, &[ColumnInfo]), other: (&str, &[ColumnInfo])) -> Result<()> {
-    let absent_in = |from: &[ColumnInfo], these: &[ColumnInfo]| -> Vec<String> {
-        let known: HashSet<&str> = from.iter().map(|column| column.name.as_str()).collect();
-        these
-            .iter()
-            .filter(|column| !known.contains(column.name.as_str()))
-            .map(|column| format!("{:?}", column.name))
-            .take(8)
-            .collect()
-    };
-    let missing = absent_in(other.1, first.1);
-    let extra = absent_in(first.1, other.1);
-    let mut difference = Vec::new();
-    if !missing.is_empty() {
-        difference.push(format!("it lacks {}", missing.join(", ")));
-    }
-    if !extra.is_empty() {
-        difference.push(format!("it has {} besides", extra.join(", ")));
-    }
-    if difference.is_empty() && first.1.len() != other.1.len() {
-        difference.push(format!("it has {} columns, not {}", other.1.len(), first.1.len()));
-    }
-    if difference.is_empty() {
-        return Ok(());
-    }
-    Err(Error::ColumnsDiffer {
-        path: other.0.to_owned(),
-        first: first.0.to_owned(),
-        difference: difference.join(", "),
-    }
-    .advised())
+/// Which columns a plan reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Those that are known, as they are.
+    Rows,
+    /// Those and texts, by their numbers.
+    Survey,
+    /// The lengths of lists that are not known.
+    Lengths,
 }
 
 /// How the rows of one file are read; shared by all its parts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub path: Arc<str>,
     /// Number of columns of the file.
     pub width: usize,
-    /// File column of every feature.
-    pub features: Vec<usize>,
+    pub sources: Arc<[Source]>,
     pub weights: Option<usize>,
     pub by: Option<usize>,
     pub names: Arc<Names>,
@@ -340,45 +399,58 @@ impl Plan {
         columns: &[ColumnInfo],
         names: &Arc<Names>,
         options: &ReadOptions,
+        scope: Scope,
     ) -> Result<Plan> {
         let places = Index::new(path, columns);
-        let number = |name: &String| -> Result<usize> {
-            let index = places.find(name, None)?;
-            // Text is judged value by value in CSV files: an early block may hold nothing but bad values.
-            if matches!(columns[index].kind, ColumnKind::Text { .. } | ColumnKind::Empty | ColumnKind::Number)
-            {
-                return Ok(index);
-            }
-            require_number(path, &columns[index], None).map(|()| index)
+        let mut sources: Vec<Source> = Vec::new();
+        let mut at = 0;
+        let mut add = |name: &str, file_column: usize, entry: Entry, periods: &[f64], width: usize| {
+            let (name, periods) = (name.to_owned(), periods.to_vec());
+            sources.push(Source { name, file_column, at, width, entry, periods });
+            at += width;
         };
-        let features = names.features.iter().map(number).collect::<Result<Vec<usize>>>()?;
-        let chunk_rows = options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / features.len()).max(1));
+        for feature in &names.features {
+            let (name, lengths) = (feature.name.as_str(), scope == Scope::Lengths);
+            match &feature.read {
+                Read::As(_) if lengths => {}
+                Read::As(reading) => {
+                    if let Some(parts) = places.numbers_of(feature) {
+                        for c in parts {
+                            add(&columns[c].name, c, Entry::Number, &[], 1);
+                        }
+                        continue;
+                    }
+                    let column = places.find(name, None)?;
+                    if !columns[column].kind.can_be(reading) {
+                        return Err(wrong_kind(path, &columns[column], reading, None));
+                    }
+                    add(name, column, Entry::of(reading), reading.periods(), reading.width());
+                }
+                Read::Text { texts, .. } if scope == Scope::Survey => {
+                    add(name, places.find(name, None)?, Entry::Coded(Arc::clone(texts)), &[], 1);
+                }
+                Read::List if lengths => add(name, places.find(name, None)?, Entry::Length, &[], 1),
+                Read::Text { .. } | Read::List => {}
+            }
+        }
+        let weights = names.weights.as_ref().map(|name| places.find(name, None)).transpose()?;
+        if let Some(weights) = weights
+            && !columns[weights].kind.can_be(&Reading::NUMBER)
+        {
+            return Err(not_numeric(path, &columns[weights], None));
+        }
+        let pilot = scope != Scope::Rows;
         Ok(Plan {
             path: Arc::clone(path),
             width: columns.len(),
-            features,
-            weights: names.weights.as_ref().map(number).transpose()?,
+            sources: sources.into(),
+            weights: weights.filter(|_| !pilot),
             by: names.by.as_ref().map(|name| places.find(name, Some(Parameter::By))).transpose()?,
             names: Arc::clone(names),
-            skip_bad_rows: options.skip_bad_rows,
-            missing: options.missing,
-            chunk_rows,
+            skip_bad_rows: options.skip_bad_rows || pilot,
+            missing: if scope == Scope::Lengths { Missing::Fill } else { options.missing },
+            chunk_rows: options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / at.max(1)).max(1)),
         })
-    }
-
-    /// The same columns without weights, bad rows left out: what a pilot sample reads.
-    pub(crate) fn for_pilot(&self) -> Plan {
-        Plan {
-            path: Arc::clone(&self.path),
-            width: self.width,
-            features: self.features.clone(),
-            weights: None,
-            by: self.by,
-            names: Arc::clone(&self.names),
-            skip_bad_rows: true,
-            missing: self.missing,
-            chunk_rows: self.chunk_rows,
-        }
     }
 
     /// Whether rows are read by groups.
@@ -387,28 +459,68 @@ impl Plan {
     }
 
     pub(crate) fn dim(&self) -> usize {
-        self.features.len()
+        self.sources.last().map_or(0, |last| last.at + last.width)
+    }
+
+    /// The file column of each coordinate.
+    ///
+    /// # Errors
+    /// Columns that are not plain numbers, which this format does not have.
+    pub(crate) fn plain_columns(&self) -> Result<Vec<usize>> {
+        let column = |source: &Source| match source.entry {
+            Entry::Number if source.periods.is_empty() => Ok(source.file_column),
+            _ => Err(Error::Unsupported {
+                path: self.path.to_string(),
+                what: format!("its columns are plain numbers, and {:?} is to be read otherwise", source.name),
+                remedy: "save the table as Parquet, Arrow or CSV",
+            }),
+        };
+        self.sources.iter().map(column).collect()
+    }
+
+    /// Places numbers on their circles, in rows of f64 that hold them in the first of their coordinates.
+    pub(crate) fn turn(&self, rows: &mut [f64]) {
+        for source in self.sources.iter().filter(|source| !source.periods.is_empty()) {
+            for row in rows.chunks_exact_mut(self.dim()) {
+                let out = &mut row[source.at..source.at + source.width];
+                reading::on_circles(out[0], &source.periods, out);
+            }
+        }
     }
 
     /// The file columns in use, ascending and without repetition.
     pub(crate) fn file_columns(&self) -> Vec<usize> {
-        let mut columns: Vec<usize> =
-            self.features.iter().copied().chain(self.weights).chain(self.by).collect();
+        let features = self.sources.iter().map(|source| source.file_column);
+        let mut columns: Vec<usize> = features.chain(self.weights).chain(self.by).collect();
         columns.sort_unstable();
         columns.dedup();
         columns
+    }
+
+    /// The column that has a coordinate.
+    pub(crate) fn source_of(&self, coordinate: usize) -> usize {
+        self.sources.partition_point(|source| source.at <= coordinate) - 1
     }
 
     /// The error for a bad value.
     pub(crate) fn bad(&self, slot: Slot, row: u64, line: Option<u64>, text: String) -> Error {
         let path = self.path.to_string();
         let named = |name: &Option<String>| name.clone().unwrap_or_default();
-        match slot {
-            Slot::Feature(i) => {
-                Error::BadValue { path, row, line, column: self.names.features[i].clone(), text }
+        let source = match slot {
+            Slot::Feature(i) => self.source_of(i),
+            Slot::Entry(source) => source,
+            Slot::Weight => {
+                let column = named(&self.names.weights);
+                return Error::BadWeight { path, row, line, column, text }.advised();
             }
-            Slot::Weight => Error::BadWeight { path, row, line, column: named(&self.names.weights), text },
-            Slot::Group => Error::BadGroup { path, row, line, column: named(&self.names.by), text },
+            Slot::Group => {
+                return Error::BadGroup { path, row, line, column: named(&self.names.by), text }.advised();
+            }
+        };
+        let column = self.sources[source].name.clone();
+        match &self.sources[source].entry {
+            Entry::Number => Error::BadValue { path, row, line, column, text },
+            entry => Error::BadEntry { path, row, line, column, text, expected: entry.expected() },
         }
         .advised()
     }

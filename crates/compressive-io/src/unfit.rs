@@ -2,6 +2,7 @@
 //! constant, or a number of the row.
 
 use compressive::design::Request;
+use compressive::{Column, Reading, calendar, reading};
 
 use crate::pilot::Pilot;
 use crate::plan::LeftOut;
@@ -16,20 +17,61 @@ const REGULAR_STEPS: f64 = 0.9;
 const NUMBER_NAMES: [&str; 5] = ["rownames", "row", "id", "index", "unnamed: 0"];
 
 /// The columns to leave out, and why; none if no other would remain.
-pub(crate) fn unfit(pilot: &Pilot) -> Vec<LeftOut> {
+pub(crate) fn unfit(pilot: &Pilot, columns: &[Column]) -> Vec<LeftOut> {
     let dim = pilot.columns.len();
-    let found: Vec<LeftOut> = (0..dim)
-        .filter_map(|c| {
-            let column: Vec<f64> = pilot.rows.iter().skip(c).step_by(dim).copied().collect();
-            let (reason, group) = reason(&pilot.columns[c], &column)?;
-            Some(LeftOut { name: pilot.columns[c].clone(), reason, group, asked: false })
+    let found: Vec<LeftOut> = reading::places(columns)
+        .filter_map(|(column, at)| {
+            let entries = |c: usize| pilot.rows.iter().skip(c).step_by(dim).copied().collect::<Vec<f64>>();
+            let coordinates: Vec<Vec<f64>> = at.map(entries).collect();
+            let (reason, group) = reason(column, &coordinates)?;
+            Some(LeftOut { name: column.column.clone(), reason, group, asked: false })
         })
         .collect();
-    if found.len() < dim { found } else { Vec::new() }
+    if found.len() < columns.len() { found } else { Vec::new() }
 }
 
-/// Why a column is left out, and what several such columns are called.
-fn reason(name: &str, column: &[f64]) -> Option<(String, &'static str)> {
+/// Why a column with these coordinates is left out, and what several such columns are called.
+fn reason(column: &Column, coordinates: &[Vec<f64>]) -> Option<(String, &'static str)> {
+    let entries = coordinates.first()?;
+    if let Some(empty) = mostly_empty(entries) {
+        return Some(empty);
+    }
+    // Indicators are seldom constant together, and circles hide what a number is.
+    match &column.reading {
+        Reading::Category { .. } => None,
+        Reading::Vector { .. } => {
+            let constant = coordinates.iter().all(|entries| constant(entries).is_some());
+            constant.then(|| ("constant in the sample".to_owned(), "constant columns"))
+        }
+        Reading::Time { periods } => {
+            let value = constant(entries).filter(|_| periods.is_empty())?;
+            let date = calendar::show(value, true);
+            Some((format!("constant, {date} in the sample"), "constant columns"))
+        }
+        Reading::Number { periods } if !periods.is_empty() => None,
+        Reading::Number { .. } => {
+            if let Some(value) = constant(entries) {
+                return Some((format!("constant, {value} in the sample"), "constant columns"));
+            }
+            numbers_rows(&column.column, entries)
+                .then(|| ("it numbers the rows".to_owned(), "columns that number the rows"))
+        }
+    }
+}
+
+/// The only value of a column that is there twice or more.
+fn constant(entries: &[f64]) -> Option<f64> {
+    let mut present = entries.iter().copied().filter(|x| !x.is_nan());
+    let first = present.next()?;
+    let mut more = 0;
+    let same = present.all(|x| {
+        more += 1;
+        x == first
+    });
+    (same && more > 0).then_some(first)
+}
+
+fn mostly_empty(column: &[f64]) -> Option<(String, &'static str)> {
     let present: Vec<f64> = column.iter().copied().filter(|x| !x.is_nan()).collect();
     let missing = column.len() - present.len();
     if present.len() < 2 && missing > 0 {
@@ -42,11 +84,7 @@ fn reason(name: &str, column: &[f64]) -> Option<(String, &'static str)> {
             "mostly empty columns",
         ));
     }
-    let first = *present.first()?;
-    if present.len() > 1 && present.iter().all(|x| *x == first) {
-        return Some((format!("constant, {first} in the sample"), "constant columns"));
-    }
-    numbers_rows(name, column).then(|| ("it numbers the rows".to_owned(), "columns that number the rows"))
+    None
 }
 
 fn numbers_rows(name: &str, column: &[f64]) -> bool {
@@ -68,6 +106,25 @@ fn numbers_rows(name: &str, column: &[f64]) -> bool {
     equal as f64 >= REGULAR_STEPS * steps.len() as f64
 }
 
+/// Gives the columns that the sample brought to light their place in the bounds that a request has: their
+/// range in the sample.
+pub(crate) fn widen(request: &mut Request, known: &[String], pilot: &Pilot) {
+    let Some(bounds) = &mut request.bounds else { return };
+    let dim = pilot.columns.len();
+    if bounds.low.len() != known.len() || known.len() == dim {
+        return;
+    }
+    let ends = |c: usize| match known.iter().position(|name| *name == pilot.columns[c]) {
+        Some(place) => (bounds.low[place], bounds.high[place]),
+        None => {
+            let entries = || pilot.rows.iter().skip(c).step_by(dim).copied();
+            (entries().fold(f64::INFINITY, f64::min), entries().fold(f64::NEG_INFINITY, f64::max))
+        }
+    };
+    let (low, high) = (0..dim).map(ends).unzip();
+    (bounds.low, bounds.high) = (low, high);
+}
+
 /// Keeps the named columns of a pilot, and of the bounds that a request has.
 pub(crate) fn keep(pilot: &mut Pilot, request: &mut Request, columns: &[String]) {
     let dim = pilot.columns.len();
@@ -86,13 +143,14 @@ pub(crate) fn keep(pilot: &mut Pilot, request: &mut Request, columns: &[String])
 mod tests {
     use super::*;
 
-    type Column<'a> = (&'a str, fn(usize) -> f64);
+    type Filled<'a> = (&'a str, fn(usize) -> f64);
 
-    fn reasons(columns: &[Column<'_>], n_rows: usize) -> Vec<(String, String)> {
+    fn reasons(columns: &[Filled<'_>], n_rows: usize) -> Vec<(String, String)> {
         let rows = (0..n_rows).flat_map(|i| columns.iter().map(move |(_, f)| f(i))).collect();
         let names = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
         let pilot = Pilot { rows, n_rows, columns: names, groups: None };
-        unfit(&pilot).into_iter().map(|left| (left.name, left.reason)).collect()
+        let columns: Vec<Column> = pilot.columns.iter().map(Column::number).collect();
+        unfit(&pilot, &columns).into_iter().map(|left| (left.name, left.reason)).collect()
     }
 
     #[test]

@@ -4,10 +4,10 @@ use compressive::design::scale::ScaleRule;
 use compressive::design::{
     Defaults, FeatureParts, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, SizeRule, Task,
 };
-use compressive::{Bounds, FeatureName, ImageShape, Named};
+use compressive::{Bounds, FeatureName, ImageShape, Missing, Named};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::error;
 use crate::spec::SketchSpec;
@@ -37,6 +37,8 @@ pub struct Wanted {
     moments: Option<bool>,
     outline: Option<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
+    missing: Option<String>,
+    category_weight: f64,
     seed: u64,
 }
 
@@ -60,7 +62,8 @@ impl Wanted {
         request = request.scale(scale.transpose()?).dither(self.dither).whiten(self.whiten).seed(self.seed);
         request =
             request.scaling(scaling.unwrap_or_default()).structured(self.structured).moments(self.moments);
-        request = request.outline(self.outline);
+        let missing: Option<Missing> = self.missing.map(|name| named("missing", &name)).transpose()?;
+        request = request.outline(self.outline).missing(missing).category_weight(self.category_weight);
         request = request.bounds(self.bounds.map(|(low, high)| Bounds { low, high }));
         Ok(if asked { request.feature(feature.map_err(error::core)?) } else { request })
     }
@@ -112,6 +115,7 @@ pub fn default_size(parameters: usize) -> usize {
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PILOT_ROWS", PILOT_ROWS)?;
     module.add("LOOK_SHARE", LOOK_SHARE)?;
+    module.add("PERIODS", compressive::reading::PERIODS.into_py_dict(module.py())?)?;
     module.add("TASKS", Task::names())?;
     module.add("FEATURES", FeatureName::names())
 }

@@ -129,7 +129,7 @@ impl Model {
     #[pyo3(signature = (data, threads=0))]
     fn predict<'py>(&self, data: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
-        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        let source = source_of(data, self.core.columns.clone(), &self.core.readings, None, false)?;
         let labels = self.labels(py, &source.borrow(), threads)?.call_method1("ravel", ())?;
         match &self.core.content {
             Content::Classify(classifier) => {
@@ -147,7 +147,7 @@ impl Model {
         data: &Bound<'py, PyAny>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        let source = source_of(data, self.core.columns.clone(), &self.core.readings, None, false)?;
         self.responsibilities(data.py(), &source.borrow(), threads)
     }
 
@@ -158,7 +158,7 @@ impl Model {
         data: &Bound<'py, PyAny>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let source = source_of(data, self.core.columns.clone(), None, false)?;
+        let source = source_of(data, self.core.columns.clone(), &self.core.readings, None, false)?;
         self.project(data.py(), &source.borrow(), threads)
     }
 

@@ -88,7 +88,7 @@ fn with_rows<T: Send>(
     match source.kind() {
         SourceKind::Array(array) => {
             let borrowed = array.borrow(py)?;
-            let (matrix, columns) = (borrowed.matrix(), source.names());
+            let (matrix, columns) = (borrowed.matrix(), &source.names()[..]);
             if matrix.n_rows() == 0 {
                 return Err(CompressiveError::new_err("no row to push: the table has none"));
             }

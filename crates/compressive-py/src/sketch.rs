@@ -140,8 +140,8 @@ impl Sketch {
         threads: usize,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        let columns = slf.get().lock().spec().columns.clone();
-        let source = source_of(data, columns, weights, skip_bad_rows)?;
+        let spec = slf.get().lock().spec().clone();
+        let source = source_of(data, spec.columns, &spec.readings, weights, skip_bad_rows)?;
         slf.get().add_source(slf.py(), &source.borrow(), threads, progress)?;
         Ok(slf.clone())
     }
@@ -195,7 +195,8 @@ impl Sketch {
     fn log_density<'py>(&self, data: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
         let distribution = self.distribution(py)?;
-        let source = source_of(data, self.lock().spec().columns.clone(), None, false)?;
+        let spec = self.lock().spec().clone();
+        let source = source_of(data, spec.columns, &spec.readings, None, false)?;
         let all = table(py, &source.borrow(), threads, distribution.dim(), 1, |rows| {
             distribution.log_densities(rows)
         })?;

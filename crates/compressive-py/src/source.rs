@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use compressive::{Sketch as CoreSketch, SketchOperator};
-use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, Outcome, Pilot, ReadOptions, Readable};
+use compressive::{Column, Missing, Sketch as CoreSketch, SketchOperator};
+use compressive_io::{
+    Charge, Cyclic, Dataset, DriveOptions, Job, Ledger, Outcome, Pilot, ReadOptions, Readable,
+};
 use numpy::ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -26,9 +28,6 @@ type PilotRows<'py> = (Bound<'py, PyArray2<f64>>, Option<Vec<String>>);
 #[pyclass(frozen, module = "compressive._native")]
 pub struct Source {
     kind: SourceKind,
-    columns: Vec<String>,
-    /// Columns that are not used, with the reason.
-    left_out: Vec<(String, String)>,
     identity: Identity,
 }
 
@@ -49,6 +48,7 @@ pub enum SourceKind {
 
 /// A numpy array with what accompanies its rows.
 pub struct Array {
+    columns: Vec<String>,
     values: Values,
     weights: Option<Py<PyArray1<f64>>>,
     groups: Option<(Py<PyArray1<u32>>, Vec<String>)>,
@@ -97,10 +97,10 @@ impl Array {
     fn read<T: Send>(
         &self,
         py: Python<'_>,
-        columns: &[String],
         progress: Option<&Bound<'_, PyAny>>,
         work: impl FnOnce(&Watch, &mut dyn Readable) -> compressive_io::Result<T> + Send,
     ) -> PyResult<T> {
+        let columns = &self.columns[..];
         let borrowed = self.borrow(py)?;
         let matrix = borrowed.matrix();
         let weights = self.weights.as_ref().map(|w| w.bind(py).try_readonly().map_err(busy)).transpose()?;
@@ -186,10 +186,7 @@ pub fn named(error: compressive::Error, columns: &[String]) -> PyErr {
 
 impl Source {
     fn table(dataset: Dataset, identity: Identity) -> Source {
-        let columns = dataset.columns().to_vec();
-        let left_out = dataset.left_out().iter().filter(|left| !left.asked);
-        let left_out = left_out.map(|left| (left.name.clone(), left.reason.clone())).collect();
-        Source { kind: SourceKind::Table(Mutex::new(dataset)), columns, left_out, identity }
+        Source { kind: SourceKind::Table(Mutex::new(dataset)), identity }
     }
 
     pub fn kind(&self) -> &SourceKind {
@@ -200,8 +197,12 @@ impl Source {
         &self.identity
     }
 
-    pub fn names(&self) -> &[String] {
-        &self.columns
+    /// Names of the coordinates of a row.
+    pub fn names(&self) -> Vec<String> {
+        match &self.kind {
+            SourceKind::Array(array) => array.columns.clone(),
+            SourceKind::Table(dataset) => lock(dataset).columns().to_vec(),
+        }
     }
 
     /// Calls `work` with the rows and the options of a pass over them.
@@ -217,7 +218,7 @@ impl Source {
             drive(watch, threads, max_groups, |options| work(rows, options))
         };
         match &self.kind {
-            SourceKind::Array(array) => array.read(py, &self.columns, progress, work),
+            SourceKind::Array(array) => array.read(py, progress, work),
             SourceKind::Table(dataset) => {
                 watched(py, progress, |watch| work(watch, &mut *lock(dataset)).map_err(error::io))
             }
@@ -233,7 +234,10 @@ impl Source {
         max_groups: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Outcome> {
-        self.read(py, threads, max_groups, progress, |rows, options| rows.sketch(operator, options))
+        self.read(py, threads, max_groups, progress, |rows, options| {
+            rows.treat_missing(operator.spec().missing)?;
+            rows.sketch(operator, options)
+        })
     }
 }
 
@@ -254,14 +258,43 @@ pub fn drive<T>(
     pass(&DriveOptions { threads, max_groups, cancel: Some(&watch.cancel), progress: Some(&report) })
 }
 
-fn read_options(
+/// What to read of a table with named columns, in the words of Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Reading {
     columns: Option<Vec<String>>,
+    /// The columns of a recipe or a model, as JSON, in place of `columns`.
+    readings: Option<String>,
     exclude: Vec<String>,
     by: Option<String>,
     weights: Option<String>,
     skip_bad_rows: bool,
-) -> ReadOptions {
-    ReadOptions { columns, exclude, by, weights, skip_bad_rows, ..ReadOptions::default() }
+    /// Dates and text become features.
+    interpret: bool,
+    /// Columns, or none for all dates, with the length of their circle.
+    cyclic: Vec<(Option<String>, f64)>,
+}
+
+impl Reading {
+    fn options(self) -> PyResult<ReadOptions> {
+        let readings = self.readings.map(|json| serde_json::from_str(&json)).transpose();
+        let readings = readings.map_err(|e| error::argument(format!("readings: {e}")))?;
+        let cyclic = self.cyclic.into_iter().map(|(column, period)| Cyclic { column, period });
+        Ok(ReadOptions {
+            columns: self.columns,
+            readings,
+            exclude: self.exclude,
+            by: self.by,
+            weights: self.weights,
+            skip_bad_rows: self.skip_bad_rows,
+            interpret: self.interpret,
+            // Until a sample is looked at, or as the recipe will have it.
+            missing: if self.interpret { Missing::Fill } else { Missing::Error },
+            leave_out_unfit: self.interpret,
+            cyclic: cyclic.collect(),
+            ..ReadOptions::default()
+        })
+    }
 }
 
 #[pymethods]
@@ -283,7 +316,7 @@ impl Source {
         } else {
             Values::F64(values.cast::<PyArray2<f64>>()?.clone().unbind())
         };
-        let array = Array { values, weights, groups: groups.zip(group_names) };
+        let array = Array { columns, values, weights, groups: groups.zip(group_names) };
         let n = array.n_rows(py);
         let lengths = [
             ("weights", array.weights.as_ref().map(|w| w.bind(py).len())),
@@ -300,30 +333,19 @@ impl Source {
                 return Err(error::argument("groups: every number must be below the number of names"));
             }
         }
-        Ok(Source {
-            kind: SourceKind::Array(array),
-            columns,
-            left_out: Vec::new(),
-            identity: Identity::Values,
-        })
+        Ok(Source { kind: SourceKind::Array(array), identity: Identity::Values })
     }
 
     /// Any object with `__arrow_c_stream__`; `in_memory` if it is a table and not a stream that is read once.
     #[classmethod]
-    #[pyo3(signature = (stream, name, in_memory, columns=None, exclude=vec![], by=None, weights=None, skip_bad_rows=false))]
-    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn from_arrow(
         _: &Bound<'_, PyType>,
         stream: PyRecordBatchReader,
         name: &str,
         in_memory: bool,
-        columns: Option<Vec<String>>,
-        exclude: Vec<String>,
-        by: Option<String>,
-        weights: Option<String>,
-        skip_bad_rows: bool,
+        reading: Reading,
     ) -> PyResult<Source> {
-        let options = read_options(columns, exclude, by, weights, skip_bad_rows);
+        let options = reading.options()?;
         let reader = stream.into_reader()?;
         let opened = if in_memory {
             Dataset::from_memory(name, reader, &options)
@@ -336,19 +358,13 @@ impl Source {
 
     /// Files, globs and folders of CSV, Parquet, npy or Arrow files.
     #[classmethod]
-    #[pyo3(signature = (paths, columns=None, exclude=vec![], by=None, weights=None, skip_bad_rows=false))]
-    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn from_paths(
         _: &Bound<'_, PyType>,
         py: Python<'_>,
         paths: Vec<String>,
-        columns: Option<Vec<String>>,
-        exclude: Vec<String>,
-        by: Option<String>,
-        weights: Option<String>,
-        skip_bad_rows: bool,
+        reading: Reading,
     ) -> PyResult<Source> {
-        let options = read_options(columns, exclude, by, weights, skip_bad_rows);
+        let options = reading.options()?;
         let dataset = py.detach(|| Dataset::open(&paths, &options)).map_err(error::io)?;
         let identity = if paths.iter().any(|path| path == "-") {
             Identity::Nothing
@@ -358,16 +374,19 @@ impl Source {
         Ok(Source::table(dataset, identity))
     }
 
-    /// Names of the feature columns.
+    /// Names of the coordinates of a row: the columns, or what they are read as.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.columns.clone()
+        self.names()
     }
 
-    /// Columns that are not numbers, with the reason.
+    /// Columns that are not used though nobody asked for that, with the reason.
     #[getter]
     fn left_out(&self) -> Vec<(String, String)> {
-        self.left_out.clone()
+        let SourceKind::Table(dataset) = &self.kind else { return Vec::new() };
+        let dataset = lock(dataset);
+        let unasked = dataset.left_out().iter().filter(|left| !left.asked);
+        unasked.map(|left| (left.name.clone(), left.reason.clone())).collect()
     }
 
     /// Number of rows, where it is known without reading them.
@@ -382,8 +401,9 @@ impl Source {
     /// A sample of at most `n_max` rows: ndarray of shape (n, d), and the group of each row if the source has
     /// groups.
     fn pilot<'py>(&self, py: Python<'py>, n_max: usize, seed: u64) -> PyResult<PilotRows<'py>> {
-        let d = self.columns.len();
-        let Pilot { rows, groups, .. } = self.read(py, 1, 1, None, |rows, _| rows.pilot(n_max, seed))?;
+        let Pilot { rows, groups, columns, .. } =
+            self.read(py, 1, 1, None, |rows, _| rows.pilot(n_max, seed))?;
+        let d = columns.len();
         let n = rows.len().checked_div(d).unwrap_or(0);
         let view = ArrayView2::from_shape((n, d), &rows).map_err(|e| error::argument(e.to_string()))?;
         Ok((PyArray2::from_array(py, &view), groups))
@@ -420,6 +440,12 @@ impl Source {
         let found =
             self.read(py, threads, max_groups, None, |rows, options| job.recipe(rows, again, options))?;
         charge(Some(&found.spec))?;
+        let left_out: Vec<String> =
+            self.left_out().into_iter().map(|(name, reason)| format!("{name:?} ({reason})")).collect();
+        if !left_out.is_empty() {
+            let more = "name columns to use them all the same, or exclude them";
+            warn(py, &format!("columns left out: {}; {more}", left_out.join(", ")))?;
+        }
         SketchSpec::with_reasons(found.spec, &found.reasons)
     }
 
@@ -435,6 +461,11 @@ impl Source {
     ) -> PyResult<(Bound<'py, PyDict>, u64, u64)> {
         let operator: &Arc<SketchOperator> = &spec.operator;
         let done = self.sketch_rows(py, operator, threads, max_groups, progress)?;
+        if !done.filled.is_empty() {
+            let counts: Vec<String> = done.filled.iter().map(|(name, n)| format!("{name:?} {n}")).collect();
+            let text = format!("missing entries filled with the column's centre: {}", counts.join(", "));
+            warn(py, &format!("{text}; missing=\"skip\" leaves such rows out"))?;
+        }
         let out = PyDict::new(py);
         for (key, sketch) in done.sketches {
             out.set_item(key, Sketch::new(sketch, operator))?;
@@ -447,6 +478,7 @@ impl Source {
 pub fn source_of<'py>(
     data: &Bound<'py, PyAny>,
     columns: Vec<String>,
+    readings: &[Column],
     weights: Option<&Bound<'py, PyAny>>,
     skip_bad_rows: bool,
 ) -> PyResult<Bound<'py, Source>> {
@@ -454,8 +486,17 @@ pub fn source_of<'py>(
     let options = PyDict::new(py);
     options.set_item("weights", weights)?;
     options.set_item("skip_bad_rows", skip_bad_rows)?;
+    if !readings.is_empty() {
+        let json = serde_json::to_string(readings).map_err(|e| error::argument(e.to_string()))?;
+        options.set_item("readings", json)?;
+    }
     let made = py.import("compressive._data")?.call_method("source", (data, columns), Some(&options))?;
     Ok(made.cast_into()?)
+}
+
+/// A warning to the user of Python.
+fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
+    py.import("warnings")?.call_method1("warn", (text,)).map(|_| ())
 }
 
 /// At most `n_max` of `n` indices, one in each of equal strata: at the fractional part of the multiples of

@@ -134,6 +134,14 @@ impl SketchSpec {
         self.spec().columns.clone()
     }
 
+    /// The columns of the table and how each is read, as dicts; empty where they are plain numbers all.
+    #[getter]
+    fn readings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let json = serde_json::to_string(&self.spec().readings);
+        let json = json.map_err(|e| error::argument(e.to_string()))?;
+        py.import("json")?.call_method1("loads", (json,))
+    }
+
     /// Number of columns, d.
     #[getter]
     fn dim(&self) -> usize {

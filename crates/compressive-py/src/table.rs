@@ -44,7 +44,7 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
                     }
                     Ok(())
                 })
-                .map_err(|error| named(error, source.names()))?;
+                .map_err(|error| named(error, &source.names()))?;
                 drop(slots);
                 Ok(values)
             })?

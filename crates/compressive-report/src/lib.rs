@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod axes;
+mod columns;
 mod html;
 mod page;
 pub mod promise;

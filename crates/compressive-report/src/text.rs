@@ -7,6 +7,7 @@ use compressive::learn::{Candidate, Learned};
 use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule, Stop};
 use compressive::{Map, Parameter, Remedy, SketchOperator, Vocabulary};
 
+use crate::columns;
 use crate::words::{count, number, seconds, thousands};
 
 /// Components shown at most.
@@ -103,22 +104,9 @@ pub fn components(model: &Model) -> String {
     if let Content::Classify(classifier) = &model.content {
         return classes(classifier);
     }
-    let shown = model.dim().min(COLUMNS_SHOWN);
-    let more = if model.dim() > shown { "  ..." } else { "" };
-    let cell = |l: usize, c: usize| {
-        let location = number(model.locations()[l][c]);
-        let variance = match &model.content {
-            Content::Kmeans { .. }
-            | Content::Kmedians { .. }
-            | Content::Pca { .. }
-            | Content::Generator(_)
-            | Content::Classify(_) => return location,
-            Content::Stable { scales, .. } => return format!("{location} ({})", number(scales[l][c])),
-            Content::Gmm { covariances: Covariances::Diagonal(all), .. } => all[l][c],
-            Content::Gmm { covariances: Covariances::Full(all), .. } => all[l][c][c],
-        };
-        format!("{location} ({})", number(variance.sqrt()))
-    };
+    let columns = columns::shown(model);
+    let shown = columns.len().min(COLUMNS_SHOWN);
+    let more = if columns.len() > shown { "  ..." } else { "" };
     let k = model.k.min(COMPONENTS_SHOWN);
     let mut table: Vec<Vec<String>> = vec![["".to_owned(), "weight".to_owned()].to_vec()];
     let alpha = match &model.content {
@@ -126,16 +114,16 @@ pub fn components(model: &Model) -> String {
         _ => None,
     };
     table[0].extend(alpha.map(|_| "alpha".to_owned()));
-    table[0].extend(model.columns[..shown].iter().cloned());
+    table[0].extend(columns[..shown].iter().map(|column| column.name().to_owned()));
     for l in 0..k {
         let mut row = vec![l.to_string(), format!("{:.2}%", 100.0 * model.weights()[l])];
         row.extend(alpha.map(|alpha| number(alpha[l])));
-        row.extend((0..shown).map(|c| cell(l, c)));
+        row.extend(columns[..shown].iter().map(|column| column.cell(model, l)));
         table.push(row);
     }
     let mut text = aligned(&table, more);
-    if model.k > k || model.dim() > shown {
-        let what = format!("{} of {} components, {shown} of {} columns", k, model.k, model.dim());
+    if model.k > k || columns.len() > shown {
+        let what = format!("{} of {} components, {shown} of {} columns", k, model.k, columns.len());
         text.push_str(&format!("... ({what}; the model file has all)\n"));
     }
     text
@@ -295,13 +283,8 @@ mod tests {
     #[test]
     fn wide_and_long_models_are_cut_and_said_so() {
         let (k, d) = (30, 12);
-        let model = Model {
-            format: 1,
-            content: Content::Kmeans { centers: vec![vec![1.5; d]; k], weights: vec![1.0 / k as f64; k] },
-            k,
-            columns: (0..d).map(|c| format!("x{c}")).collect(),
-            origin: None,
-        };
+        let content = Content::Kmeans { centers: vec![vec![1.5; d]; k], weights: vec![1.0 / k as f64; k] };
+        let model = Model::new(content, k, (0..d).map(|c| format!("x{c}")).collect());
         let text = components(&model);
         assert_eq!(text.lines().count(), 1 + COMPONENTS_SHOWN + 1, "{text}");
         assert!(text.contains("20 of 30 components, 8 of 12 columns") && !text.contains("x8"), "{text}");

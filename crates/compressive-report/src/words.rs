@@ -54,6 +54,18 @@ pub fn number(x: f64) -> String {
     }
 }
 
+/// As [`number`], with more digits where values that far apart would look the same.
+pub fn number_within(x: f64, range: f64) -> String {
+    // A hundredth of the range is to be seen.
+    let place = (range.abs() / 100.0).log10().floor();
+    let known = x.abs().log10().floor() - 3.0;
+    if !(place.is_finite() && known.is_finite()) || known <= place || place < -12.0 {
+        return number(x);
+    }
+    let text = format!("{x:.*}", (-place).max(0.0) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// A budget as it was given: without the noise that sums have in their last digits.
 pub fn amount(x: f64) -> String {
     let clean: f64 = format!("{x:.11e}").parse().unwrap_or(x);
@@ -128,6 +140,10 @@ mod tests {
         assert_eq!(number(2.5), "2.5");
         assert_eq!(number(1.7e9), "1.700e9");
         assert_eq!(number(-3e-9), "-3.000e-9");
+        assert_eq!(number_within(2013.456, 1.0), "2013.46");
+        assert_eq!(number_within(2013.456, 500.0), "2013");
+        assert_eq!(number_within(2013.456, 0.0), "2013");
+        assert_eq!(number_within(1.7e9, 5e4), "1700000000");
         assert_eq!(amount(0.1 + 0.2), "0.3");
         assert_eq!(amount(1e-6 + 2e-6), "3e-6");
         assert_eq!(amount(12.5), "12.5");

@@ -32,6 +32,7 @@
 // Negated comparisons are meant: they are true for NaN.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
+pub mod calendar;
 mod error;
 mod names;
 mod num;
@@ -62,6 +63,7 @@ pub use sketch::map::waves::{Surrogate, Wave, Waves};
 pub use sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::outline::Outline;
+pub use sketch::spec::reading::{self, Column, Reading};
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
 pub use sketch::{ExactMoments, MomentSet, Moments, RowWeights, SecondSums, Sketch};
 

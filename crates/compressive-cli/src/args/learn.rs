@@ -191,11 +191,11 @@ pub struct UseArgs {
 }
 
 impl UseArgs {
-    /// The same as reading flags of a table, for given columns.
-    pub fn data_args(&self, columns: &[String]) -> DataArgs {
+    /// The same as reading flags of a table.
+    pub fn data_args(&self) -> DataArgs {
         DataArgs {
             data: self.data.clone(),
-            columns: Some(columns.to_vec()),
+            columns: None,
             exclude: Vec::new(),
             no_header: self.no_header,
             header: self.header,

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::Bounds;
 use compressive::design::scale::ScaleRule;
 use compressive::design::{FeatureParts, Reason, Request, Task};
+use compressive::{Bounds, Column};
 use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, ReadOptions, Recipe, write_atomic};
 use serde_json::json;
 
@@ -44,7 +44,7 @@ pub fn run(args: &DesignArgs) -> Result<()> {
 }
 
 /// How the user's reading flags are meant.
-fn read_options(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions) -> ReadOptions {
+fn read_options(args: &DataArgs, options: ReadOptions) -> ReadOptions {
     let header = if args.no_header {
         Some(false)
     } else if args.header {
@@ -53,7 +53,7 @@ fn read_options(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOpti
         None
     };
     ReadOptions {
-        columns,
+        columns: args.columns.clone(),
         exclude: args.exclude.clone(),
         header,
         delimiter: args.delimiter,
@@ -62,9 +62,11 @@ fn read_options(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOpti
     }
 }
 
-/// Opens the data with the user's reading flags and says what was left out.
-pub fn open(args: &DataArgs, columns: Option<Vec<String>>, options: ReadOptions) -> Result<Dataset> {
-    tell_left_out(Dataset::open(&args.data, &read_options(args, columns, options))?, args.quiet)
+/// Opens the data with the user's reading flags and says what was left out; with the columns of a recipe or a
+/// model, if they are given.
+pub fn open(args: &DataArgs, readings: Option<Vec<Column>>, options: ReadOptions) -> Result<Dataset> {
+    let options = ReadOptions { readings, ..read_options(args, options) };
+    tell_left_out(Dataset::open(&args.data, &options)?, args.quiet)
 }
 
 /// Opens the data of a job and says what was left out.
@@ -94,7 +96,11 @@ pub struct Way<'a> {
 pub fn job(data: &DataArgs, recipe: &RecipeArgs, request: Request, options: ReadOptions) -> Job {
     Job {
         inputs: data.data.clone(),
-        read: ReadOptions { leave_out_unfit: true, ..read_options(data, data.columns.clone(), options) },
+        read: ReadOptions {
+            leave_out_unfit: true,
+            cyclic: recipe.cyclic.clone(),
+            ..read_options(data, options)
+        },
         request,
         pilot_rows: recipe.pilot,
         private: recipe.private,
@@ -122,7 +128,7 @@ pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64)
     request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);
     request = request.scaling(recipe.scaling.unwrap_or_default());
     request = request.moments((recipe.moments || recipe.no_moments).then_some(recipe.moments));
-    request = request.missing(recipe.missing);
+    request = request.missing(recipe.missing).category_weight(recipe.category_weight);
     request = request.outline(recipe.no_outline.then_some(false));
     Ok(if named { request.feature(feature?) } else { request })
 }
@@ -155,6 +161,9 @@ pub fn find_recipe(job: &mut Job, dataset: &mut Dataset, asked: &RecipeArgs, way
             let found =
                 notes::left_out(&dataset.left_out()[known..], "; --columns names what to use all the same");
             found.iter().for_each(|text| note(way.quiet, text));
+            if job.spec.is_none() {
+                notes::readings(&recipe.spec.readings).iter().for_each(|text| note(way.quiet, text));
+            }
             Ok(recipe)
         }
     }

@@ -216,8 +216,7 @@ fn start_rows(args: &FitArgs, spec: &SketchSpec) -> Result<Start> {
     if args.pilot.is_empty() {
         bail!("--start sample and plusplus need rows: name a table with --pilot DATA");
     }
-    let options =
-        ReadOptions { columns: Some(spec.columns.clone()), skip_bad_rows: true, ..ReadOptions::default() };
+    let options = ReadOptions { skip_bad_rows: true, ..ReadOptions::of(spec.table_columns()) };
     let pilot = Dataset::open(&args.pilot, &options)?.pilot(PILOT_ROWS, args.seed.seed)?;
     Ok(start_from(args.learn.start, pilot.rows))
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use compressive::Column;
 use compressive::learn::generator::{TrainParams, train};
 use compressive::learn::{Decoder, Learned};
 use compressive::model::Generator;
@@ -94,12 +95,12 @@ pub fn sample(args: &SampleArgs, generator: &Generator, columns: &[String]) -> R
 
 /// Measures a network on rows: the discrepancy of its samples to them, beside what samples of the rows' own
 /// law would have.
-pub fn score(args: &ScoreArgs, generator: &Generator, columns: &[String]) -> Result<()> {
+pub fn score(args: &ScoreArgs, generator: &Generator, columns: Vec<Column>) -> Result<()> {
     if let Some(column) = &args.labels {
         bail!("--labels {column}: a generative network gives rows no labels to compare with; leave it out");
     }
     let dim = generator.dim();
-    let mut dataset = open(&args.data.data_args(columns), Some(columns.to_vec()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(columns), ReadOptions::default())?;
     let pilot = dataset.pilot(SCORED_ROWS, 0)?;
     let n = pilot.n_rows;
     if n < 2 {

@@ -100,12 +100,12 @@ pub fn is_sketch(path: &Path) -> Result<bool> {
     Ok(!looks_like_json(&read(path)?))
 }
 
-/// The distribution of the rows behind a sketch, and its columns.
-pub fn read_distribution(path: &Path) -> Result<(Distribution, Vec<String>)> {
+/// The distribution of the rows behind a sketch, and its recipe.
+pub fn read_distribution(path: &Path) -> Result<(Distribution, SketchSpec)> {
     let sketch = read_any_sketch(path)?;
     let operator = sketch.spec().clone().build()?;
     let found = sketch.moments().and_then(|moments| Distribution::new(&operator, &moments));
-    Ok((found.with_context(|| path.display().to_string())?, sketch.spec().columns.clone()))
+    Ok((found.with_context(|| path.display().to_string())?, sketch.spec().clone()))
 }
 
 /// Reads a spec from its JSON, or from a sketch made with it.

@@ -33,8 +33,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         );
     }
     let format = TableFormat::of(&args.output, &columns(&model, args.probabilities))?;
-    let mut dataset =
-        open(&args.data.data_args(&model.columns), Some(model.columns.clone()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), ReadOptions::default())?;
     let mut writer = TableWriter::create(&args.output, &format)?;
     let (mut counts, mut bad) = (vec![0u64; model.k], 0u64);
     let start = Instant::now();

@@ -24,8 +24,8 @@ pub fn run(args: &PredictArgs, model: &Model, classifier: &Classifier) -> Result
     let cell = if numbers { CellType::I32 } else { CellType::Text };
     let format = TableFormat::of(&args.output, &[("label".to_owned(), cell)])?;
     let predictor = classifier.predictor(&model.columns)?;
-    let data = args.data.data_args(&model.columns);
-    let mut dataset = open(&data, Some(model.columns.clone()), ReadOptions::default())?;
+    let data = args.data.data_args();
+    let mut dataset = open(&data, Some(model.table_columns()), ReadOptions::default())?;
     let mut writer = TableWriter::create(&args.output, &format)?;
     let (mut counts, mut bad) = (vec![0u64; model.k], 0u64);
     let start = Instant::now();

@@ -30,7 +30,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
     let local = args.local_epsilon.map(|epsilon| LocalResponse::new(operator.spec(), epsilon)).transpose()?;
     let mut dataset = match opened {
         Some(dataset) => dataset,
-        None => open(&args.data, Some(operator.spec().columns.clone()), ReadOptions::default())?,
+        None => open(&args.data, Some(operator.spec().table_columns()), ReadOptions::default())?,
     };
     let place =
         Place { stream: &args.stream, bucket: args.bucket.as_deref(), fingerprint: operator.fingerprint() };

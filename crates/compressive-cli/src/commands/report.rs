@@ -130,7 +130,7 @@ fn sample(args: &ReportArgs, sketch: &AnySketch) -> Result<Option<Vec<f64>>> {
     if args.data.is_empty() {
         return Ok(None);
     }
-    let options = ReadOptions { columns: Some(sketch.spec().columns.clone()), ..ReadOptions::default() };
+    let options = ReadOptions::of(sketch.spec().table_columns());
     Ok(Some(Dataset::open(&args.data, &options)?.pilot(SAMPLE, 0)?.rows))
 }
 

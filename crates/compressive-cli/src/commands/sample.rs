@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
+use compressive::SketchSpec;
 use compressive::model::{Content, Covariances, Model};
 use compressive_data::{Mixture, Rng, Shape};
 use compressive_io::{CellType, Cells, TableFormat, TableWriter};
@@ -40,7 +41,7 @@ pub fn run(args: &SampleArgs) -> Result<()> {
 
 /// Draws rows from the density of a sketch.
 fn sample_sketch(args: &SampleArgs) -> Result<()> {
-    let (distribution, columns) = read_distribution(&args.model)?;
+    let (distribution, SketchSpec { columns, .. }) = read_distribution(&args.model)?;
     let (dim, mut done) = (columns.len(), 0);
     interrupt::watched(|cancel| {
         write_rows(args, &columns, cancel, &mut |rows| {

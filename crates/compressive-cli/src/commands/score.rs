@@ -26,15 +26,15 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
     let model = read_model(&args.model)?;
     match &model.content {
         Content::Pca { .. } => return score_components::run(args, &model),
-        Content::Generator(network) => return generator::score(args, network, &model.columns),
+        Content::Generator(network) => return generator::score(args, network, model.table_columns()),
         _ => {}
     }
     if let Content::Classify(classifier) = &model.content {
         return super::score_classes::run(args, &model, classifier);
     }
     let options = ReadOptions { by: args.labels.clone(), ..ReadOptions::default() };
-    let data = args.data.data_args(&model.columns);
-    let mut dataset = open(&data, Some(model.columns.clone()), options)?;
+    let data = args.data.data_args();
+    let mut dataset = open(&data, Some(model.table_columns()), options)?;
     let predictor = model.predictor()?;
     let mixture = matches!(model.content, Content::Gmm { .. });
     let wanted = Wanted { distances: true, log_densities: mixture, responsibilities: false };

@@ -1,6 +1,7 @@
 //! `score --anomaly`: the log-density of each row under a sketch or a mixture, and the least usual rows.
 
 use anyhow::{Context, Result, bail};
+use compressive::Column;
 use compressive::RowsRef;
 use compressive::ask::Distribution;
 use compressive::model::{Content, Predictor, Scores, Wanted};
@@ -25,10 +26,10 @@ enum Law {
 }
 
 impl Law {
-    fn read(args: &ScoreArgs) -> Result<(Law, Vec<String>)> {
+    fn read(args: &ScoreArgs) -> Result<(Law, Vec<Column>)> {
         if is_sketch(&args.model)? {
-            let (distribution, columns) = read_distribution(&args.model)?;
-            return Ok((Law::Sketch(Box::new(distribution)), columns));
+            let (distribution, spec) = read_distribution(&args.model)?;
+            return Ok((Law::Sketch(Box::new(distribution)), spec.table_columns()));
         }
         let model = read_model(&args.model)?;
         if !matches!(model.content, Content::Gmm { .. }) {
@@ -38,7 +39,7 @@ impl Law {
             );
         }
         let predictor = model.predictor().with_context(|| args.model.display().to_string())?;
-        Ok((Law::Mixture(predictor), model.columns))
+        Ok((Law::Mixture(predictor), model.table_columns()))
     }
 
     fn log_densities(&self, rows: RowsRef<'_>) -> compressive::Result<Vec<f64>> {
@@ -90,7 +91,7 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
         check_output(path)?;
     }
     let (law, columns) = Law::read(args)?;
-    let mut dataset = open(&args.data.data_args(&columns), Some(columns.clone()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(columns), ReadOptions::default())?;
     let named = [("log_density".to_owned(), CellType::F64)];
     let mut out = match &args.output {
         Some(path) => {

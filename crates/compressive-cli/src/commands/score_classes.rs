@@ -26,7 +26,7 @@ pub fn run(args: &ScoreArgs, model: &Model, classifier: &Classifier) -> Result<(
         "a classifier is measured against the true classes: name their column with --labels COLUMN",
     )?;
     let options = ReadOptions { by: Some(column.clone()), ..ReadOptions::default() };
-    let mut dataset = open(&args.data.data_args(&model.columns), Some(model.columns.clone()), options)?;
+    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), options)?;
     let predictor = classifier.predictor(&model.columns)?;
     let (mut confusion, mut bad) = (Confusion::new(), 0);
     let k = model.k;

@@ -27,8 +27,8 @@ pub fn run(args: &ScoreArgs, model: &Model) -> Result<()> {
         bail!("--labels {column}: principal components give rows no labels to compare with; leave it out");
     }
     let projector = model.projector()?;
-    let data = args.data.data_args(&model.columns);
-    let mut dataset = open(&data, Some(model.columns.clone()), ReadOptions::default())?;
+    let data = args.data.data_args();
+    let mut dataset = open(&data, Some(model.table_columns()), ReadOptions::default())?;
     let mut total = Total::default();
     with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
         let new_worker = || {

@@ -38,8 +38,7 @@ fn coordinates(args: &TransformArgs) -> Result<()> {
     let projector = model.projector().with_context(|| args.source.display().to_string())?;
     let columns: Vec<(String, CellType)> = (1..=model.k).map(|l| (format!("pc{l}"), CellType::F64)).collect();
     let format = TableFormat::of(&args.output, &columns)?;
-    let mut dataset =
-        open(&args.data.data_args(&model.columns), Some(model.columns.clone()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), ReadOptions::default())?;
     let new_worker = || |chunk: &RowChunk| work(&projector, &format, chunk);
     let Written { rows, bad, elapsed } = write_rows(args, &mut dataset, &format, &new_worker)?;
     if args.json {

@@ -30,7 +30,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     let format = TableFormat::of(&args.output, &columns)?.matrix();
     let chunk_rows = (CHUNK_FEATURES / spec.sketch_len()).clamp(1, ReadOptions::default().chunk_rows);
     let options = ReadOptions { chunk_rows, ..ReadOptions::default() };
-    let mut dataset = open(&args.data.data_args(&spec.columns), Some(spec.columns.clone()), options)?;
+    let mut dataset = open(&args.data.data_args(), Some(spec.table_columns()), options)?;
     let new_worker = || Worker::new(&operator, &format, blocks, args.features.bits).into_fn();
     let Written { rows, bad, elapsed } = write_rows(args, &mut dataset, &format, &new_worker)?;
     if !estimates_a_kernel(spec, blocks) {

@@ -2,6 +2,7 @@
 
 use super::number;
 use super::record::{cut, empty_line, record};
+use crate::entry::{is_missing, truth};
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::plan::{ColumnInfo, ColumnKind};
@@ -16,15 +17,6 @@ const SAMPLE_FIELDS: usize = 4 << 20;
 const MAX_COLUMNS: usize = 1 << 20;
 /// Delimiters tried; the first wins a tie.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Spellings of a missing value, which cannot be column names.
-const MISSING: [&str; 9] = ["", "na", "n/a", "nan", "null", "none", "-", "?", "."];
-
-/// Whether a field stands for a missing value, in capitals or not.
-pub(super) fn is_missing(field: &[u8]) -> bool {
-    let field = field.trim_ascii();
-    MISSING.iter().any(|spelling| field.eq_ignore_ascii_case(spelling.as_bytes()))
-}
-
 /// How to read a text file, and where its rows start.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialect {
@@ -155,7 +147,7 @@ fn looks_like_header(first: &[String], rest: &[Sampled]) -> bool {
                 return false;
             }
         } else {
-            named |= !is_missing(field.as_bytes());
+            named |= !is_missing(field.as_bytes()) && truth(field.as_bytes()).is_none();
         }
     }
     // Without any numeric column the first record is taken as names when it has no number either.
@@ -182,7 +174,7 @@ fn column_kind(rows: &[Sampled], i: usize) -> ColumnKind {
     let mut texts = 0;
     let mut example = None;
     for field in rows.iter().filter_map(|row| row.fields.get(i)) {
-        if is_number(field) {
+        if is_number(field) || truth(field.as_bytes()).is_some() {
             numbers += 1;
         } else if !is_missing(field.as_bytes()) {
             texts += 1;

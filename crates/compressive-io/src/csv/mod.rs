@@ -8,7 +8,7 @@
 //! What it does not do: decimal commas, thousands separators, comments, encodings other than UTF-8.
 
 mod dialect;
-mod number;
+pub(crate) mod number;
 mod parse;
 mod record;
 
@@ -177,7 +177,7 @@ impl CsvFile {
         let end = if ended { bytes.len() } else { bytes.iter().rposition(newline).map_or(0, |at| at + 1) };
         bytes.truncate(end.max(from));
         bytes.drain(..from);
-        let sample_plan = Arc::new(Plan { chunk_rows: rows, ..plan.for_pilot() });
+        let sample_plan = Arc::new(Plan { chunk_rows: rows, ..(**plan).clone() });
         let roles = Arc::new(Roles::new(&sample_plan, dialect.delimiter));
         let mut reader = block_reader(block, &sample_plan, &roles, 1, 1);
         let mut chunk = RowChunk::default();

@@ -110,7 +110,7 @@ fn scan_exponent(text: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// Reads a whole field as a number, white space around it ignored. NaN and infinities are read as such.
-pub(super) fn parse(field: &[u8]) -> Option<f64> {
+pub(crate) fn parse(field: &[u8]) -> Option<f64> {
     let field = field.trim_ascii();
     match scan(field) {
         Some((value, len)) if len == field.len() => Some(value),

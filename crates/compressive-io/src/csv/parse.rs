@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::dialect::is_missing;
 use super::number;
 use super::record::{empty_line, next_field};
 use compressive::Missing;
 
 use crate::chunk::{RowChunk, RowReader, Slot, usable_weight};
+use crate::entry::{Entry, Taken, is_missing, parse_number};
 use crate::error::{Error, Result};
 use crate::fileio::PooledBuffer;
 use crate::plan::{Plan, quote};
@@ -22,8 +22,9 @@ pub(super) struct Roles {
 impl Roles {
     pub(super) fn new(plan: &Plan, delimiter: u8) -> Self {
         let mut slots = vec![None; plan.width];
-        for (i, &column) in plan.features.iter().enumerate() {
-            slots[column] = Some(Slot::Feature(i));
+        for (i, source) in plan.sources.iter().enumerate() {
+            let plain = matches!(source.entry, Entry::Number);
+            slots[source.file_column] = Some(if plain { Slot::Feature(source.at) } else { Slot::Entry(i) });
         }
         if let Some(column) = plan.weights {
             slots[column] = Some(Slot::Weight);
@@ -79,6 +80,7 @@ impl RowReader for BlockReader {
             self.done += 1;
             taken += 1;
         }
+        self.plan.turn(&mut out.doubles);
         Ok(taken > 0)
     }
 }
@@ -112,6 +114,21 @@ impl BlockReader {
                     out.doubles[row_start + i] = f64::NAN;
                     out.has_missing = true;
                     gap = true;
+                } else if let Some(Slot::Entry(i)) = slot {
+                    let source = &self.plan.sources[i];
+                    let from = row_start + source.at;
+                    let entries = &mut out.doubles[from..from + source.width];
+                    match source.entry.take_text(field.text, entries) {
+                        Taken::Good => {}
+                        Taken::Missing if missing != Missing::Error => {
+                            entries.fill(f64::NAN);
+                            out.has_missing = true;
+                            gap = true;
+                        }
+                        _ => {
+                            bad.get_or_insert_with(|| (Slot::Entry(i), describe(field.text)));
+                        }
+                    }
                 } else if let Some(slot) = slot
                     && !take_field(slot, field.text, row_start, out)
                 {
@@ -179,10 +196,11 @@ fn plain_number(block: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize, b
 fn take_field(slot: Slot, text: &[u8], row_start: usize, out: &mut RowChunk) -> bool {
     let number = || number::parse(text).filter(|value| value.is_finite());
     match slot {
-        Slot::Feature(i) => match number() {
+        Slot::Feature(i) => match parse_number(text) {
             Some(value) => out.doubles[row_start + i] = value,
             None => return false,
         },
+        Slot::Entry(_) => unreachable!("entries are read on their way"),
         Slot::Weight => match number() {
             Some(weight) if usable_weight(weight) => out.weights.push(weight),
             _ => return false,

@@ -25,7 +25,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(header: &Header, plan: &Plan, n_rows: usize) -> Self {
+    pub(super) fn new(header: &Header, plan: &Plan, n_rows: usize) -> Result<Self> {
         let size = header.element.size();
         // A single column lies the same way in both orders.
         let columns = (header.fortran && header.n_columns > 1).then(|| plan.file_columns());
@@ -33,16 +33,17 @@ impl Layout {
             None => column * size,
             Some(held) => held.partition_point(|&other| other < column) * n_rows * size,
         };
-        let identity = plan.features.iter().copied().eq(0..header.n_columns);
-        Layout {
+        let features = plan.plain_columns()?;
+        let identity = features.iter().copied().eq(0..header.n_columns);
+        Ok(Layout {
             n_rows,
             stride: if columns.is_some() { size } else { header.row_bytes() },
-            features: plan.features.iter().map(|&column| start(column)).collect(),
+            features: features.iter().map(|&column| start(column)).collect(),
             weights: plan.weights.map(start),
             by: plan.by.map(start),
             whole_rows: identity && columns.is_none(),
             columns,
-        }
+        })
     }
 }
 
@@ -92,7 +93,7 @@ impl RowReader for RangeReader {
         self.at += n_rows;
         out.settle(n_rows, (self.plan.skip_bad_rows, self.plan.missing), |row, slot| {
             let start = match slot {
-                Slot::Feature(i) => self.layout.features[i],
+                Slot::Feature(i) | Slot::Entry(i) => self.layout.features[i],
                 Slot::Weight => self.layout.weights.unwrap_or(0),
                 Slot::Group => self.layout.by.unwrap_or(0),
             };

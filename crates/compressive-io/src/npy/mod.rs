@@ -118,7 +118,7 @@ impl Table for NpyFile {
         for fraction in &spread.fractions {
             let first = (fraction * self.header.n_rows as f64) as u64;
             let end = (first + spread.rows_per_point as u64).min(self.header.n_rows);
-            drain(&mut ranges.reader(first, end), &mut chunk, sink)?;
+            drain(&mut ranges.reader(first, end)?, &mut chunk, sink)?;
         }
         Ok(true)
     }
@@ -135,16 +135,16 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn reader(&self, first: u64, end: u64) -> RangeReader {
-        RangeReader {
+    fn reader(&self, first: u64, end: u64) -> Result<RangeReader> {
+        Ok(RangeReader {
             source: Some(Arc::clone(&self.file)),
             header: Arc::clone(&self.header),
             plan: Arc::clone(&self.plan),
             bytes: self.pool.take(),
-            layout: Layout::new(&self.header, &self.plan, (end - first) as usize),
+            layout: Layout::new(&self.header, &self.plan, (end - first) as usize)?,
             first,
             at: 0,
-        }
+        })
     }
 }
 
@@ -155,7 +155,7 @@ impl Parts for Ranges {
         }
         let first = self.next;
         self.next = (first + rows_per_part(&self.header)).min(self.end);
-        Ok(Some(Box::new(self.reader(first, self.next))))
+        Ok(Some(Box::new(self.reader(first, self.next)?)))
     }
 
     fn bytes_done(&self) -> u64 {
@@ -257,7 +257,7 @@ impl Parts for StreamBlocks {
             header: Arc::clone(&self.header),
             plan: Arc::clone(&self.plan),
             bytes,
-            layout: Layout::new(&self.header, &self.plan, n_rows),
+            layout: Layout::new(&self.header, &self.plan, n_rows)?,
             first,
             at: 0,
         })))

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, Date32Array, Int32Array, ListArray, RecordBatch, StringArray, TimestampSecondArray,
-};
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Date32Array, Int32Array, RecordBatch, StringArray, TimestampSecondArray};
 use compressive_io::ReadOptions;
 
 use crate::support::*;
@@ -27,11 +26,13 @@ fn text_columns_are_left_out_and_said_so() {
 #[test]
 fn times_and_nested_columns_of_parquet_are_left_out() {
     let folder = Folder::new();
-    let list = ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([Some([Some(1)]), None]);
+    let mut list = ListBuilder::new(StringBuilder::new());
+    list.append_value([Some("a"), Some("b")]);
+    list.append_null();
     let batch = RecordBatch::try_from_iter([
         ("when", Arc::new(TimestampSecondArray::from(vec![1, 2])) as ArrayRef),
         ("day", Arc::new(Date32Array::from(vec![1, 2])) as ArrayRef),
-        ("list", Arc::new(list) as ArrayRef),
+        ("list", Arc::new(list.finish()) as ArrayRef),
         ("name", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
         ("x", Arc::new(Int32Array::from(vec![3, 4])) as ArrayRef),
     ])

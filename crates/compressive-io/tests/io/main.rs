@@ -7,5 +7,6 @@ mod driver;
 mod formats;
 mod groups;
 mod pilot;
+mod readings;
 mod support;
 mod text;

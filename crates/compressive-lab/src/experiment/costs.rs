@@ -10,7 +10,7 @@ use compressive::density::atom::{AtomFamily, Gaussian, Shape};
 use compressive::density::{Fit, Problem};
 use compressive::design::Task;
 use compressive::learn::propose::genetic::{GeneticParams, genetic};
-use compressive::model::{Content, MODEL_FORMAT, Model};
+use compressive::model::{Content, Model};
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;
@@ -83,7 +83,7 @@ impl Sketched {
         let centers = solution.chunks_exact(self.operator.dim()).map(<[f64]>::to_vec).collect();
         let content = Content::Kmeans { centers, weights: vec![1.0 / k as f64; k] };
         let columns = self.operator.spec().columns.clone();
-        let reference = Model { format: MODEL_FORMAT, content, k, columns, origin: None };
+        let reference = Model::new(content, k, columns);
         let diagnosis = diagnose(&self.operator, &self.moments, &model, Some(&reference), 1)?;
         Ok((model.locations().concat(), diagnosis.misfit.value() / diagnosis.reference_misfit))
     }

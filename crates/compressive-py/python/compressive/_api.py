@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
-from ._data import Data, bounds_of, source
+from ._data import Data, bounds_of, readings_of, source
 from ._native import PILOT_ROWS, Model, PrivateSketch, Sketch, SketchSpec
 from ._progress import progress_of
 
@@ -38,6 +38,8 @@ def wanted(
     structured: bool | None = None,
     moments: bool | None = None,
     outline: bool | None = None,
+    missing: str | None = None,
+    category_weight: float = 1.0,
     bounds: tuple[list[float], list[float]] | None = None,
     seed: int = 0,
 ) -> _native.Wanted:
@@ -58,6 +60,8 @@ def wanted(
         "structured": structured,
         "moments": moments,
         "outline": outline,
+        "missing": missing,
+        "category_weight": float(category_weight),
         "bounds": bounds,
         "seed": seed,
     }
@@ -77,6 +81,7 @@ def design(
     seed: int = 0,
     threads: int = 0,
     skip_bad_rows: bool = False,
+    cyclic: Any = (),
     **recipe: Any,
 ) -> SketchSpec:
     """Chooses a recipe for a table from a sample of its rows.
@@ -90,7 +95,8 @@ def design(
     task : {"kmeans", "gmm", "pca", "kmedians", "stable", "generate", "classify"}
         Sets the size and the feature.
     columns, exclude : sequence of str
-        The columns to use, or not to use; by default all numeric ones.
+        The columns to use, or not to use; by default all that can be used: numbers, dates, vectors, and text of a few
+        different values. What is left out is told by a warning.
     bounds : (low, high) or {column: (low, high)}, optional
         The data box, instead of the sample's range.
     private : float, optional
@@ -102,17 +108,24 @@ def design(
         Rows sampled.
     seed : int
         Seed of the sample and the frequencies.
+    cyclic : str, list of str, or {column: period}, optional
+        Read dates as their place in an "hour", "day", "week" or "year"; a column by itself may have a number, in its own
+        units, as its period.
     **recipe
         `size`, `law`, `scale`, `feature`, `table`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as
         the flags of ``compressive design``; `table` is a sequence of numbers. `moments=False` keeps no exact means,
         variances and correlations beside the features; `outline=False` remembers no outline of the sample.
+        `missing` is "fill", "skip" or "error"; `category_weight` is how far apart rows are that differ in one category.
 
     Returns
     -------
     SketchSpec
         Its `reasons` say why it is what it is.
     """
-    rows = source(data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows)
+    interpret = private is None
+    rows = source(
+        data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows, interpret=interpret, cyclic=cyclic
+    )
     asked = wanted(task=task, k=k, bounds=bounds_of(bounds, rows.columns), seed=seed, **recipe)
     return recipe_of(rows, asked, pilot=pilot, private=private, threads=threads, ledger=ledger)
 
@@ -202,13 +215,24 @@ def sketch(
     -------
     Sketch, or with `by` a dict of Sketch
     """
+    readings = None
     if spec is not None:
         if recipe:
             raise TypeError(f"{', '.join(recipe)}: the recipe is given by spec")
         if columns is not None and list(columns) != spec.columns:
             raise ValueError(f"columns {list(columns)} are not those of the spec, {spec.columns}; leave them out")
-        columns = spec.columns
-    rows = source(data, columns, exclude=exclude, weights=weights, by=by, skip_bad_rows=skip_bad_rows)
+        columns, readings = spec.columns, readings_of(spec)
+    rows = source(
+        data,
+        columns,
+        exclude=exclude,
+        weights=weights,
+        by=by,
+        skip_bad_rows=skip_bad_rows,
+        readings=readings,
+        interpret=spec is None and recipe.get("private") is None,
+        cyclic=recipe.pop("cyclic", ()),
+    )
     if spec is None:
         private, pilot = recipe.pop("private", None), recipe.pop("pilot", None)
         recipe["bounds"] = bounds_of(recipe.get("bounds"), rows.columns)

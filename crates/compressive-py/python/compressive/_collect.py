@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from . import _native
 from ._api import Progress
-from ._data import Data, source
+from ._data import Data, readings_of, source
 from ._native import CompressiveError, PrivateSketch, Sketch, SketchSpec
 from ._progress import progress_of
 
@@ -116,7 +116,7 @@ def push(
             raise ValueError(f"{name}={number}: at least 1")
     collector = _collector(to, token, certificate)
     spec = _spec_of(collector, to, stream, spec, make)
-    rows = source(data, spec.columns, skip_bad_rows=skip_bad_rows)
+    rows = source(data, spec.columns, skip_bad_rows=skip_bad_rows, readings=readings_of(spec))
     sending: _native.Sending = {
         "bucket": _bucket("bucket", bucket),
         "batch": batch,

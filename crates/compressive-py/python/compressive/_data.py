@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ._native import Source
+from ._native import PERIODS, Source
 
 Data: TypeAlias = Any
 """A table: array of shape (n, d), frame, anything with ``__arrow_c_stream__``, pyarrow dataset, or path(s) of files."""
@@ -32,30 +32,61 @@ def source(
     weights: npt.ArrayLike | str | None = None,
     by: npt.ArrayLike | str | None = None,
     skip_bad_rows: bool = False,
+    readings: str | None = None,
+    interpret: bool = False,
+    cyclic: Any = (),
 ) -> Source:
     """Makes a `Source`; for tables with names `columns` chooses, for arrays it names the columns.
 
-    `weights` and `by` are names of columns or, with an array, one value for each row.
+    `weights` and `by` are names of columns or, with an array, one value for each row. `readings` are the columns of a
+    recipe or a model with the way it reads them, as JSON, for tables with names; with `interpret` columns of dates and
+    text are used as a sample shows them, and `cyclic` says which go round in circles.
     """
     if isinstance(data, Source):
         return data
+
+    def reading() -> dict[str, Any]:
+        return {
+            "columns": None if columns is None else list(columns),
+            "readings": readings,
+            "exclude": list(exclude),
+            "by": _name(by),
+            "weights": _name(weights),
+            "skip_bad_rows": skip_bad_rows,
+            "interpret": interpret,
+            "cyclic": _circles(cyclic),
+        }
+
     if isinstance(data, str | os.PathLike) or _is_paths(data):
         paths = [data] if isinstance(data, str | os.PathLike) else list(data)
         names = [os.fspath(path) for path in paths]
-        return Source.from_paths(names, columns, list(exclude), _name(by), _name(weights), skip_bad_rows)
+        return Source.from_paths(names, reading())
     if hasattr(data, "scanner"):
-        needed = None if columns is None else [*columns, *(c for c in (_name(by), _name(weights)) if c)]
+        named = columns if readings is None else [column["column"] for column in json.loads(readings)]
+        needed = None if named is None else [*named, *(c for c in (_name(by), _name(weights)) if c)]
         # Each column once: the by column may be a feature, too.
         scanner = data.scanner(columns=None if needed is None else list(dict.fromkeys(needed)))
-        return _from_arrow(scanner.to_reader(), "the dataset", False, columns, exclude, by, weights, skip_bad_rows)
+        return Source.from_arrow(scanner.to_reader(), "the dataset", False, reading())
     if hasattr(data, "__arrow_c_stream__") and not (_is(data, "pandas") and not _has_pyarrow()):
         kind = type(data)
         in_memory = (kind.__module__.split(".")[0], kind.__name__) in _IN_MEMORY
         if _is(data, "pandas"):
             data = _plain_frame(data)
         name = "the table" if in_memory else "the stream"
-        return _from_arrow(data, name, in_memory, columns, exclude, by, weights, skip_bad_rows)
+        return Source.from_arrow(data, name, in_memory, reading())
     return _from_array(data, columns, exclude, weights, by, skip_bad_rows)
+
+
+def _circles(cyclic: Any) -> list[tuple[str | None, float]]:
+    """The columns that go round in circles, None for all dates, with the lengths of the circles."""
+    pairs = cyclic.items() if isinstance(cyclic, dict) else [(None, [cyclic] if isinstance(cyclic, str) else cyclic)]
+    found = []
+    for column, periods in pairs:
+        for period in [periods] if isinstance(periods, str | int | float) else periods:
+            if isinstance(period, str) and period not in PERIODS:
+                raise ValueError(f"cyclic={period!r}: give {', '.join(PERIODS)}, or {{column: number}}")
+            found.append((column, PERIODS[period] if isinstance(period, str) else float(period)))
+    return found
 
 
 def _name(column: Any) -> str | None:
@@ -87,19 +118,6 @@ def _plain_frame(frame: Any) -> Any:
     if any(not isinstance(name, str) for name in frame.columns):
         frame = frame.rename(columns=str)
     return frame.reset_index(drop=True)
-
-
-def _from_arrow(
-    stream: Any,
-    name: str,
-    in_memory: bool,
-    columns: Sequence[str] | None,
-    exclude: Sequence[str],
-    by: Any,
-    weights: Any,
-    skip_bad_rows: bool,
-) -> Source:
-    return Source.from_arrow(stream, name, in_memory, columns, list(exclude), _name(by), _name(weights), skip_bad_rows)
 
 
 def _from_array(
@@ -181,6 +199,11 @@ def group_name(value: Any) -> str:
     return str(value.item() if isinstance(value, np.generic) else value)
 
 
+def readings_of(spec: Any) -> str | None:
+    """The columns of a recipe as `source` takes them; None where they are plain numbers all."""
+    return json.dumps(spec.readings) if spec.readings else None
+
+
 def parameters(text: str) -> dict[str, Any]:
     """The numbers in a model's JSON as arrays."""
 
@@ -189,7 +212,7 @@ def parameters(text: str) -> dict[str, Any]:
             return np.asarray(value, dtype=np.float64)
         return value
 
-    skipped = {"format", "origin", "columns", "task", "k"}
+    skipped = {"format", "origin", "columns", "task", "k", "readings"}
     return {key: convert(value) for key, value in json.loads(text).items() if key not in skipped}
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 __version__: str
 PILOT_ROWS: int
 LOOK_SHARE: float
+PERIODS: dict[str, float]
+PERIODS: dict[str, float]
 TASKS: list[str]
 FEATURES: list[str]
 WAVES: dict[str, tuple[float, int, float]]
@@ -41,6 +43,8 @@ class SketchSpec:
     @classmethod
     def from_json(cls, text: str) -> SketchSpec: ...
     def to_json(self) -> str: ...
+    @property
+    def readings(self) -> list[dict[str, Any]]: ...
     @property
     def columns(self) -> list[str]: ...
     @property
@@ -163,22 +167,10 @@ class Source:
         stream: ArrowStream,
         name: str,
         in_memory: bool,
-        columns: Sequence[str] | None = None,
-        exclude: Sequence[str] = (),
-        by: str | None = None,
-        weights: str | None = None,
-        skip_bad_rows: bool = False,
+        reading: dict[str, Any],
     ) -> Source: ...
     @classmethod
-    def from_paths(
-        cls,
-        paths: Sequence[str],
-        columns: Sequence[str] | None = None,
-        exclude: Sequence[str] = (),
-        by: str | None = None,
-        weights: str | None = None,
-        skip_bad_rows: bool = False,
-    ) -> Source: ...
+    def from_paths(cls, paths: Sequence[str], reading: dict[str, Any]) -> Source: ...
     @property
     def columns(self) -> list[str]: ...
     @property
@@ -279,6 +271,8 @@ class Wanted(TypedDict):
     structured: bool | None
     moments: bool | None
     outline: bool | None
+    missing: str | None
+    category_weight: float
     bounds: tuple[Sequence[float], Sequence[float]] | None
     seed: int
 

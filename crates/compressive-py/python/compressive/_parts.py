@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._data import source
+from ._data import readings_of, source
 from ._native import CompressiveError, Sketch, SketchSpec
 
 # How the error about a table without rows begins: a part of a table may well have none.
@@ -26,7 +26,9 @@ def sketch_part(
     if hasattr(rows, "__len__") and len(rows) == 0:
         return {}
     try:
-        opened = source(rows, spec.columns, weights=weights, by=by, skip_bad_rows=skip_bad_rows)
+        opened = source(
+            rows, spec.columns, weights=weights, by=by, skip_bad_rows=skip_bad_rows, readings=readings_of(spec)
+        )
         sketches, _, _ = opened.sketch(spec, threads, max_groups)
     except CompressiveError as error:
         if str(error).startswith(_NO_ROW):
@@ -69,7 +71,8 @@ def needed_columns(
     """The columns that a pass reads, each once, after a check that the table has them."""
     if columns is not None and list(columns) != spec.columns:
         raise ValueError(f"columns {list(columns)} are not those of the spec, {spec.columns}; leave them out")
-    asked = [*spec.columns, *(name for name in (by, weights) if name is not None)]
+    named = [column["column"] for column in spec.readings] or spec.columns
+    asked = [*named, *(name for name in (by, weights) if name is not None)]
     present = list(available)
     missing = [name for name in dict.fromkeys(asked) if name not in present]
     if missing:

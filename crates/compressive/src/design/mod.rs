@@ -25,14 +25,12 @@ mod reason;
 mod request;
 pub mod scale;
 mod scales;
-
-use std::borrow::Cow;
+mod transform;
 
 use crate::design::request::Settled;
 use crate::design::scale::{Estimate, ScaleRule, estimate, spread_rows};
-use crate::error::remedy::{Parameter, Remedy};
+use crate::design::transform::{filled, to_working, transform};
 use crate::error::{Error, Result};
-use crate::num::linear::cholesky;
 use crate::num::lloyd::{Points, nearest, plus_plus};
 use crate::num::math::{exp, ln};
 use crate::num::random::{Purpose, Stream};
@@ -40,7 +38,7 @@ use crate::privacy::PrivateSketch;
 use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
 use crate::sketch::map::landmarks::Landmarks;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
-use crate::sketch::spec::{Bounds, Missing, SketchSpec, Transform};
+use crate::sketch::spec::{Bounds, Missing, SketchSpec, Transform, reading};
 
 pub use defaults::{Defaults, FULL_MOMENTS, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
 pub use private::look_spec;
@@ -80,14 +78,17 @@ pub struct Designed {
 /// Requests that contradict each other or the task, constant columns, too few rows, a box that is missing or
 /// empty.
 pub fn design(look: Look<'_>, request: &Request) -> Result<Designed> {
-    match look {
+    let mut designed = match look {
         Look::Sample { rows, columns } => on_sample(rows, columns, &request.settled(true, columns.len())?),
         Look::Bounds(columns) => private::design(columns, &request.settled(false, columns.len())?, None),
         Look::Private(sketch) => {
             let columns = &sketch.spec().columns;
             private::design(columns, &request.settled(false, columns.len())?, Some(sketch))
         }
-    }
+    }?;
+    designed.spec.readings = reading::written(&request.readings);
+    designed.spec.validate()?;
+    Ok(designed)
 }
 
 /// True where structured frequencies are measured to be faster (`benches/kernels.rs` of the kernels crate).
@@ -291,149 +292,6 @@ pub(crate) fn kernel_width(dim: usize) -> f64 {
 /// which lower frequencies tell best.
 fn class_width(dim: usize) -> f64 {
     if dim <= FULL_COLUMNS { 1.0 } else { 2.0 }
-}
-
-/// Robust centre and spread of every column, and the columns' ranges.
-fn transform(
-    rows: &[f64],
-    columns: &[String],
-    params: &Settled,
-    reasons: &mut Vec<Reason>,
-) -> Result<(Transform, Bounds)> {
-    let dim = columns.len();
-    let (mut transform, mut deviations) = (Transform::identity(dim), vec![0.0; dim]);
-    let mut range = Bounds { low: vec![0.0; dim], high: vec![0.0; dim] };
-    for (c, name) in columns.iter().enumerate() {
-        let present = rows.iter().skip(c).step_by(dim).copied().filter(|x| !x.is_nan());
-        let mut column: Vec<f64> = present.collect();
-        if column.len() < 2 {
-            let exclude = Remedy::say("leave it out", Remedy::set(Parameter::Exclude, name));
-            let problem =
-                format!("column `{name}` has {} entries in {} rows", column.len(), rows.len() / dim);
-            return Err(Error::Spec { field: "columns", problem }.advise(exclude));
-        }
-        column.sort_by(f64::total_cmp);
-        let (low, high) = (column[0], column[column.len() - 1]);
-        if low == high {
-            let exclude = Remedy::say("leave it out", Remedy::set(Parameter::Exclude, name));
-            let rows = column.len();
-            return Err(Error::ConstantColumn { column: name.clone(), value: low, rows }.advise(exclude));
-        }
-        let interquartile = quantile(&column, 0.75) - quantile(&column, 0.25);
-        let spread = if interquartile > 0.0 { interquartile / 1.349 } else { deviation(&column) };
-        deviations[c] = deviation(&column);
-        transform.centre[c] = quantile(&column, 0.5);
-        transform.spread[c] = spread;
-        (range.low[c], range.high[c]) = (low, high);
-    }
-    common_scale(params, &mut transform.spread, &deviations, reasons);
-    let enough = params.scaling == Scaling::Auto && rows.len() / dim >= WHITENING_ROWS * dim;
-    if params.whiten || (params.defaults.whiten && enough) {
-        reasons.push(Reason::Whitened { asked: params.whiten });
-        let rows = filled(rows, &transform.centre);
-        transform.whiten = Some(whitening(&to_working(&rows, &transform), dim)?);
-    }
-    Ok((transform, range))
-}
-
-/// Rows of the pilot for each column that suffice to whiten by. Classes of correlated columns are told apart
-/// by directions in which the whole table hardly varies, so classification whitens unless a scaling is asked
-/// for.
-const WHITENING_ROWS: usize = 5;
-
-/// Ratio of the largest spread to that below which a quarter of the columns are, up to which columns are
-/// taken to share a unit. Some columns of one unit hardly vary, such as pixels at the edge of an image.
-const ONE_UNIT: f64 = 30.0;
-
-/// Replaces the spreads by one for all columns, where the scaling is common; else by the standard deviations
-/// for k-means, whose sums of squares are made of them.
-fn common_scale(params: &Settled, spread: &mut [f64], deviations: &[f64], reasons: &mut Vec<Reason>) {
-    let k_means = params.task == Task::Kmeans;
-    let mut sorted = if k_means { deviations.to_vec() } else { spread.to_vec() };
-    sorted.sort_by(f64::total_cmp);
-    let ratio = sorted[sorted.len() - 1] / sorted[(sorted.len() - 1) / 4];
-    let (asked, scaling) = match params.scaling {
-        Scaling::Auto => (false, params.defaults.scaling),
-        given => (true, given),
-    };
-    let common = match scaling {
-        Scaling::Common => true,
-        Scaling::Columns => false,
-        Scaling::Auto => !params.whiten && ratio <= ONE_UNIT,
-    };
-    if common {
-        let mean_square = spread.iter().map(|s| s * s).sum::<f64>() / spread.len() as f64;
-        spread.fill(mean_square.sqrt());
-        return;
-    }
-    if k_means {
-        spread.copy_from_slice(deviations);
-    }
-    if !asked && !params.whiten && scaling == Scaling::Auto {
-        reasons.push(Reason::OwnSpreads { ratio, most: ONE_UNIT });
-    }
-}
-
-/// The rows with the centres in place of missing entries.
-fn filled<'a>(rows: &'a [f64], centre: &[f64]) -> Cow<'a, [f64]> {
-    if rows.iter().all(|x| !x.is_nan()) {
-        return Cow::Borrowed(rows);
-    }
-    rows.iter().zip(centre.iter().cycle()).map(|(x, c)| if x.is_nan() { *c } else { *x }).collect()
-}
-
-fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let position = p * (sorted.len() - 1) as f64;
-    let i = position as usize;
-    let next = sorted[(i + 1).min(sorted.len() - 1)];
-    sorted[i] + (position - i as f64) * (next - sorted[i])
-}
-
-fn deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt()
-}
-
-fn to_working(rows: &[f64], transform: &Transform) -> Vec<f64> {
-    rows.chunks_exact(transform.centre.len()).flat_map(|row| transform.apply(row)).collect()
-}
-
-/// $L^{-1}$ with $L L^\top$ the covariance of the rows (plus a millionth of its mean variance on the
-/// diagonal).
-fn whitening(rows: &[f64], dim: usize) -> Result<Vec<Vec<f64>>> {
-    let n = (rows.len() / dim) as f64;
-    let mut mean = vec![0.0; dim];
-    for row in rows.chunks_exact(dim) {
-        mean.iter_mut().zip(row).for_each(|(m, x)| *m += x / n);
-    }
-    let mut covariance = vec![vec![0.0; dim]; dim];
-    for row in rows.chunks_exact(dim) {
-        for i in 0..dim {
-            for j in 0..=i {
-                covariance[i][j] += (row[i] - mean[i]) * (row[j] - mean[j]) / n;
-            }
-        }
-    }
-    let ridge = 1e-6 * (0..dim).map(|i| covariance[i][i]).sum::<f64>() / dim as f64;
-    (0..dim).for_each(|i| covariance[i][i] += ridge);
-    let lower = cholesky(&covariance).ok_or_else(|| {
-        let problem = "the pilot's covariance is singular, so it cannot be whitened".into();
-        Error::Spec { field: "transform", problem }
-            .advise(Remedy::Drop(Parameter::Whiten))
-            .advise(Remedy::say("leave dependent columns out", Remedy::set(Parameter::Exclude, "COLUMN")))
-    })?;
-    let mut inverse: Vec<Vec<f64>> = Vec::with_capacity(dim);
-    for (i, row) in lower.iter().enumerate() {
-        let entry = |column: usize| {
-            let unit = if i == column { 1.0 } else { 0.0 };
-            let dot: f64 = inverse.iter().zip(row).map(|(above, l)| l * above[column]).sum();
-            (unit - dot) / row[i]
-        };
-        let entries = (0..dim).map(entry).collect();
-        inverse.push(entries);
-    }
-    Ok(inverse)
 }
 
 /// A coarse clustering of the pilot (k-means++ start, ten Lloyd rounds) whose within-cluster variances shape

@@ -18,9 +18,8 @@
 
 use crate::design::request::{Request, Settled};
 use crate::design::scale::ScaleRule;
-use crate::design::{
-    Designed, Reason, Task, check_components, common_scale, finish, held, kernel_width, landmark_rules,
-};
+use crate::design::transform::common_scale;
+use crate::design::{Designed, Reason, Task, check_components, finish, held, kernel_width, landmark_rules};
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::num::random::{Purpose, Stream};

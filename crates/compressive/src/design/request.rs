@@ -9,6 +9,7 @@ use crate::setters::setters;
 use crate::sketch::MomentSet;
 use crate::sketch::map::landmarks::LandmarkRule;
 use crate::sketch::map::{Feature, FeatureName};
+use crate::sketch::spec::reading::Column;
 use crate::sketch::spec::{Bounds, Missing};
 
 /// Columns up to which a class has a full covariance: learning one costs about d^6, and at 30 columns
@@ -198,6 +199,11 @@ pub struct Request {
     pub moments: Option<bool>,
     /// What becomes of missing entries; by default they are filled where the sample has some, else refused.
     pub missing: Option<Missing>,
+    /// What the columns of the table are, if they are not plain numbers all: the coordinates of a row are
+    /// theirs, in order.
+    pub readings: Vec<Column>,
+    /// How far apart two rows are that differ in one category, in standard deviations of a column.
+    pub category_weight: f64,
     /// Seed of the frequencies.
     pub seed: u64,
 }
@@ -219,6 +225,8 @@ impl Default for Request {
             outline: None,
             moments: None,
             missing: None,
+            readings: Vec::new(),
+            category_weight: 1.0,
             seed: 0,
         }
     }
@@ -253,6 +261,10 @@ setters! { Request {
     moments: impl Into<Option<bool>>,
     /// With this treatment of missing entries.
     missing: impl Into<Option<Missing>>,
+    /// With these columns of the table.
+    readings: Vec<Column>,
+    /// With this distance of rows that differ in one category.
+    category_weight: f64,
     /// With this seed.
     seed: u64,
 } }
@@ -317,6 +329,12 @@ impl Request {
                 return fail("scale", problem, Remedy::Drop(Parameter::Scale));
             }
         }
+        if !(self.category_weight > 0.0 && self.category_weight.is_finite()) {
+            let problem = format!("{} is not a positive number", self.category_weight);
+            return Err(
+                Error::Spec { field: "readings", problem }.advise(Remedy::set(Parameter::CategoryWeight, 1))
+            );
+        }
         if self.task == Task::Pca && self.whiten {
             let problem = "whitened columns have no principal components";
             return fail("transform", problem, Remedy::Drop(Parameter::Whiten));
@@ -336,6 +354,8 @@ impl Request {
             outline: seen && defaults.outline && self.outline.unwrap_or(true),
             moments,
             missing: self.missing,
+            readings: self.readings.clone(),
+            category_weight: self.category_weight,
             seed: self.seed,
             defaults,
         })
@@ -383,6 +403,8 @@ pub(super) struct Settled {
     pub outline: bool,
     pub moments: Option<MomentSet>,
     pub missing: Option<Missing>,
+    pub readings: Vec<Column>,
+    pub category_weight: f64,
     pub seed: u64,
     /// The row that the gaps were filled from.
     pub defaults: Defaults,

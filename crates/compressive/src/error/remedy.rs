@@ -40,6 +40,8 @@ pub enum Parameter {
     Complex,
     /// Columns made uncorrelated.
     Whiten,
+    /// The distance of rows that differ in one category.
+    CategoryWeight,
     /// The box that the rows are known to lie in.
     Bounds,
     /// The part of the budget that choosing the spec costs.
@@ -56,6 +58,8 @@ pub enum Parameter {
     Columns,
     /// The columns to leave out.
     Exclude,
+    /// The columns whose numbers go round in circles.
+    Cyclic,
     /// Leaving out rows that cannot be read.
     SkipBadRows,
     /// Bound of the number of groups.
@@ -96,6 +100,7 @@ named!(Parameter, "a parameter", {
     Image => "image": "shape of the images",
     Complex => "complex": "complex directions",
     Whiten => "whiten": "whitening",
+    CategoryWeight => "category-weight": "weight of categories",
     Bounds => "bounds": "bounds",
     Private => "private": "cost of the private look",
     PublicSpec => "public-spec": "the declaration that the spec is public",
@@ -104,6 +109,7 @@ named!(Parameter, "a parameter", {
     Weights => "weights": "weights",
     Columns => "columns": "columns",
     Exclude => "exclude": "excluded column",
+    Cyclic => "cyclic": "cyclic column",
     SkipBadRows => "skip-bad-rows": "skipping of bad rows",
     MaxGroups => "max-groups": "bound of the number of groups",
     Spec => "spec": "spec",

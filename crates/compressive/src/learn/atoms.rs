@@ -12,7 +12,7 @@ use crate::learn::propose::greedy::Start;
 use crate::learn::propose::{Decoder, Finds, Published, Wanted};
 use crate::learn::refine::Shares;
 use crate::learn::{Candidate, Components, Learned, choose_k, judge, on_density, weighted_landmarks};
-use crate::model::{Content, DecodeInfo, Explained, MODEL_FORMAT, Misfit, Model, Origin, Stop, Working};
+use crate::model::{Content, DecodeInfo, Explained, Misfit, Model, Origin, Stop, Working};
 use crate::num::budget::Budget;
 use crate::num::random::{Purpose, Stream};
 use crate::setters::setters;
@@ -260,8 +260,7 @@ pub(super) fn origin(
 
 /// What was learned, with the sketch's columns.
 pub(super) fn model(operator: &SketchOperator, content: Content, k: usize, origin: Origin) -> Model {
-    let columns = operator.spec().columns.clone();
-    Model { format: MODEL_FORMAT, content, k, columns, origin: Some(origin) }
+    Model { origin: Some(origin), ..Model::of_spec(content, k, operator.spec()) }
 }
 
 /// Atoms of a density: its mixture, or for centres its k-means, to be placed in the metric of the task.

@@ -25,7 +25,7 @@ use std::f64::consts::TAU;
 use compressive_kernels::damped_waves;
 
 use crate::error::{Error, Result};
-use crate::model::{Content, Covariances, MODEL_FORMAT, Model, Predictor, Scores, Wanted};
+use crate::model::{Content, Covariances, Model, Predictor, Scores, Wanted};
 use crate::num::linear::{dot, multiply_transposed};
 use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::{RowsRef, SketchOperator};
@@ -94,13 +94,7 @@ impl ClassMixture {
             means: self.means.clone(),
             covariances: self.covariances.clone(),
         };
-        Model {
-            format: MODEL_FORMAT,
-            content,
-            k: self.weights.len(),
-            columns: columns.to_vec(),
-            origin: None,
-        }
+        Model::new(content, self.weights.len(), columns.to_vec())
     }
 }
 

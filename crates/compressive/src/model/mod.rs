@@ -20,6 +20,8 @@ pub(crate) mod units;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::sketch::spec::SketchSpec;
+use crate::sketch::spec::reading::{self, Column};
 
 pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub(crate) use explained::Evidence;
@@ -45,6 +47,13 @@ pub struct Model {
     pub k: usize,
     /// Names of the d columns, in the order of the parameters.
     pub columns: Vec<String>,
+    /// The columns of the table that the `columns` are coordinates of, where they are not its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Column>,
+    /// What each column is divided by before distances to centres are taken; none for distances in the
+    /// columns' own units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spreads: Vec<f64>,
     /// How it was learned; absent from a model written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -145,6 +154,22 @@ pub struct Origin {
 }
 
 impl Model {
+    /// A model of columns of plain numbers whose origin is not known.
+    pub fn new(content: Content, k: usize, columns: Vec<String>) -> Model {
+        let (readings, spreads) = (Vec::new(), Vec::new());
+        Model { format: MODEL_FORMAT, content, k, columns, readings, spreads, origin: None }
+    }
+
+    /// A model of the columns of a recipe. Where they are categories, dates or vectors as well as numbers,
+    /// distances to centres are those of its working coordinates before whitening.
+    pub(crate) fn of_spec(content: Content, k: usize, spec: &SketchSpec) -> Model {
+        let centres = matches!(content, Content::Kmeans { .. } | Content::Kmedians { .. });
+        let mixed = centres && !spec.readings.is_empty();
+        let spreads = if mixed { spec.transform.spread.clone() } else { Vec::new() };
+        let readings = spec.readings.clone();
+        Model { readings, spreads, ..Model::new(content, k, spec.columns.clone()) }
+    }
+
     /// Reads and checks a model.
     pub fn from_json(text: &str) -> Result<Model> {
         let model: Model = serde_json::from_str(text).map_err(|e| Error::Model {
@@ -161,6 +186,11 @@ impl Model {
     pub fn to_json(&self) -> String {
         // Numbers and strings only: writing them cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// The columns of the table, and how each is read.
+    pub fn table_columns(&self) -> Vec<Column> {
+        reading::table_columns(&self.readings, &self.columns)
     }
 
     /// Number of columns d.
@@ -209,6 +239,15 @@ impl Model {
             return fail("format", format!("{}, this version reads {MODEL_FORMAT}", self.format));
         }
         let (k, d) = (self.k, self.dim());
+        if let Err(error) = reading::validate(&self.readings, &self.columns) {
+            return fail("readings", error.to_string());
+        }
+        if !self.spreads.is_empty() {
+            check_table("spreads", std::slice::from_ref(&self.spreads), 1, d)?;
+            if let Some(s) = self.spreads.iter().find(|s| !(**s > 0.0)) {
+                return fail("spreads", format!("{s} is not positive"));
+            }
+        }
         if k == 0 || d == 0 {
             return fail("k", format!("{k} components of {d} columns; there must be at least one of each"));
         }

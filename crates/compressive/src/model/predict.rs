@@ -1,6 +1,7 @@
 //! Rows under a model: nearest centre or most likely component, probabilities, log-density.
 //!
-//! - k-means: the label of $x$ is $\arg\min_l \lVert x - c_l\rVert^2$, the first of equals.
+//! - k-means: the label of $x$ is $\arg\min_l \lVert x - c_l\rVert^2$, the first of equals; columns are
+//!   first divided by the model's `spreads`, where it has any.
 //! - Mixture: with $t_l = \ln \alpha_l + \ln N(x; \mu_l, \Sigma_l)$ the label is $\arg\max_l t_l$, the
 //!   log-density $\ln\sum_l e^{t_l}$ and the probability of component l $e^{t_l} / \sum_{l'} e^{t_{l'}}$; the
 //!   largest term is taken out first, so that nothing overflows or vanishes.
@@ -70,7 +71,9 @@ impl Model {
     /// The model prepared for many rows; principal components have a [`Projector`](crate::model::Projector)
     /// instead, and stable laws have no density in closed form. Cost: k d, or k d^3 for full covariances.
     pub fn predictor(&self) -> Result<Predictor> {
-        let locations = self.locations().concat();
+        let mut locations = self.locations().concat();
+        let inverse: Vec<f64> = self.spreads.iter().map(|s| 1.0 / s).collect();
+        scale(&mut locations, &inverse);
         let refuse = |problem: &str| Error::Model { field: "task".into(), problem: problem.into() };
         let components = match &self.content {
             Content::Kmeans { .. } | Content::Kmedians { .. } => None,
@@ -96,7 +99,8 @@ impl Model {
                 return Ok(Predictor::mixture(weights, locations, covariances));
             }
         };
-        Ok(Predictor { dim: self.dim(), nearest: Nearest::new(&locations, self.dim()), components })
+        let nearest = Nearest::new(&locations, self.dim());
+        Ok(Predictor { dim: self.dim(), nearest, inverse, components })
     }
 }
 
@@ -104,7 +108,10 @@ impl Model {
 #[derive(Clone, Debug)]
 pub struct Predictor {
     dim: usize,
+    /// The locations, times `inverse`.
     nearest: Nearest,
+    /// What distances multiply each column by; empty for 1.
+    inverse: Vec<f64>,
     /// None for k-means.
     components: Option<Vec<Component>>,
 }
@@ -185,6 +192,7 @@ impl Predictor {
         Predictor {
             dim,
             nearest: Nearest::new(&means, dim),
+            inverse: Vec::new(),
             components: Some(weights.iter().enumerate().map(component).collect()),
         }
     }
@@ -196,9 +204,22 @@ impl Predictor {
     /// not finite.
     pub fn measure(&self, rows: RowsRef<'_>, wanted: Wanted, out: &mut Scores) -> Result<()> {
         match rows {
-            RowsRef::F32(values) => self.measure_values(values, wanted, out),
-            RowsRef::F64(values) => self.measure_values(values, wanted, out),
+            RowsRef::F32(values) if self.inverse.is_empty() => self.measure_values(values, wanted, out),
+            RowsRef::F64(values) if self.inverse.is_empty() => self.measure_values(values, wanted, out),
+            RowsRef::F32(values) => self.measure_scaled(values.iter().map(|x| f64::from(*x)), wanted, out),
+            RowsRef::F64(values) => self.measure_scaled(values.iter().copied(), wanted, out),
         }
+    }
+
+    fn measure_scaled(
+        &self,
+        values: impl Iterator<Item = f64>,
+        wanted: Wanted,
+        out: &mut Scores,
+    ) -> Result<()> {
+        let mut values: Vec<f64> = values.collect();
+        scale(&mut values, &self.inverse);
+        self.measure_values(&values, wanted, out)
     }
 
     fn measure_values<T: Copy + Into<f64>>(
@@ -275,6 +296,13 @@ impl Predictor {
                 out.responsibilities.extend(rows);
             }
         }
+    }
+}
+
+/// Multiplies the columns of rows; without factors by 1.
+fn scale(rows: &mut [f64], factors: &[f64]) {
+    if !factors.is_empty() {
+        rows.iter_mut().zip(factors.iter().cycle()).for_each(|(x, factor)| *x *= factor);
     }
 }
 

@@ -147,20 +147,15 @@ mod tests {
     use super::*;
 
     fn model(scale: Option<Vec<f64>>) -> Model {
-        Model {
-            format: 1,
-            content: Content::Pca {
-                mean: vec![1.0, 2.0],
-                components: vec![vec![0.6, 0.8]],
-                explained_variance: vec![4.0],
-                noise_variance: 1.0,
-                total_variance: 5.0,
-                scale,
-            },
-            k: 1,
-            columns: vec!["a".into(), "b".into()],
-            origin: None,
-        }
+        let content = Content::Pca {
+            mean: vec![1.0, 2.0],
+            components: vec![vec![0.6, 0.8]],
+            explained_variance: vec![4.0],
+            noise_variance: 1.0,
+            total_variance: 5.0,
+            scale,
+        };
+        Model::new(content, 1, vec!["a".into(), "b".into()])
     }
 
     #[test]

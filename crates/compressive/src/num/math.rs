@@ -130,6 +130,29 @@ const FAR_DEN: [f64; 8] = [
     2.044_263_103_389_939_8e-15,
 ];
 
+/// Cosine and sine of t turns, for t from 0 to 1; exact at quarter turns.
+///
+/// $t = q/4 + r$ with $|r| \le 1/8$, and the Taylor series of the angle $2\pi r$, to degree 19.
+pub(crate) fn cos_sin_of_turns(t: f64) -> (f64, f64) {
+    let quarters = (4.0 * t).round_ties_even();
+    let angle = std::f64::consts::TAU * (t - 0.25 * quarters);
+    let square = angle * angle;
+    let (mut cos, mut sin) = (1.0, 1.0);
+    // Horner's scheme; (pi / 4)^20 / 20! is below 1e-20.
+    for n in (1..=9).rev() {
+        let n = f64::from(n);
+        cos = 1.0 - square * cos / ((2.0 * n) * (2.0 * n - 1.0));
+        sin = 1.0 - square * sin / ((2.0 * n) * (2.0 * n + 1.0));
+    }
+    sin *= angle;
+    match quarters as i32 & 3 {
+        0 => (cos, sin),
+        1 => (-sin, cos),
+        2 => (-cos, -sin),
+        _ => (sin, -cos),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

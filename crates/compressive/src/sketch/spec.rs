@@ -8,6 +8,7 @@
 //! hexadecimal digits of the SHA-256 of the canonical JSON (the fields of [`v1`] in its order, no white
 //! space, numbers in their shortest exact form).
 
+pub mod reading;
 mod v1;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::sketch::map::Map;
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::outline::Outline;
 use crate::sketch::second::{MAX_PRODUCTS, MomentSet};
+use reading::Column;
 
 /// The newest spec and sketch format this version reads and writes.
 pub const FORMAT: u32 = 2;
@@ -103,6 +105,9 @@ pub struct SketchSpec {
     pub outline: Option<Arc<Outline>>,
     /// What becomes of a row with a missing entry, which is NaN.
     pub missing: Missing,
+    /// The columns of the table that the `columns` above are coordinates of; none where they are the table's
+    /// own, plain numbers all.
+    pub readings: Vec<Column>,
 }
 
 /// What a recipe does with missing entries, which rows hold as NaN. Infinity is never missing.
@@ -165,13 +170,19 @@ impl SketchSpec {
             moments: None,
             outline: None,
             missing: Missing::Error,
+            readings: Vec::new(),
         }
+    }
+
+    /// The columns of the table, and how each is read.
+    pub fn table_columns(&self) -> Vec<Column> {
+        reading::table_columns(&self.readings, &self.columns)
     }
 
     /// The oldest format that can say what this spec says: what is written.
     pub fn format(&self) -> u32 {
         let old = self.moments.is_none() && self.outline.is_none() && self.missing == Missing::Error;
-        if old { 1 } else { 2 }
+        if old && self.readings.is_empty() { 1 } else { 2 }
     }
 
     /// Number d of columns.
@@ -250,7 +261,7 @@ impl SketchSpec {
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => fail("columns", format!("`{}` appears twice", pair[0])),
-            None => Ok(()),
+            None => reading::validate(&self.readings, &self.columns),
         }
     }
 
@@ -382,6 +393,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::reading::Reading;
     use super::*;
     use crate::sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
     use crate::sketch::map::waves::{Wave, Waves};
@@ -487,6 +499,22 @@ mod tests {
         }
         let plain = json.replace(r#","moments":"diagonal""#, "");
         assert_eq!(SketchSpec::from_json(&plain).unwrap().to_json(), spec().to_json());
+    }
+
+    #[test]
+    fn readings_make_a_spec_of_format_2_and_are_read_back() {
+        let mut s = spec();
+        let reading = Reading::Category { levels: vec!["b".into()], other: true };
+        s.readings = vec![Column { column: "a".into(), reading }];
+        s.columns = reading::coordinates(&s.readings);
+        assert_eq!(s.columns, ["a=b", "a=(other)"]);
+        let json = s.to_json();
+        let expected = r#""seed":0,"readings":[{"column":"a","reading":{"name":"category","levels":["b"],"other":true}}]}"#;
+        assert!(json.starts_with(r#"{"format":2,"#) && json.ends_with(expected), "{json}");
+        assert_eq!(SketchSpec::from_json(&json).unwrap(), s);
+        let message = SketchSpec::from_json(&json.replace("a=b", "a=c")).unwrap_err().to_string();
+        assert!(message.contains("readings"), "{message}");
+        assert_eq!(spec().table_columns(), [Column::number("a"), Column::number("b")]);
     }
 
     #[test]

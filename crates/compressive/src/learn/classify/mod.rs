@@ -24,7 +24,7 @@ use crate::design::FULL_COLUMNS;
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
 use crate::learn::{Components, CovarianceKind, MixtureParams, SearchParams, mixture};
-use crate::model::{ClassMixture, Classifier, Content, MODEL_FORMAT, Model, Rule};
+use crate::model::{ClassMixture, Classifier, Content, Model, Rule};
 use crate::names::named;
 use crate::setters::setters;
 use crate::sketch::Moments;
@@ -134,13 +134,8 @@ pub fn classify(operator: &SketchOperator, data: &[ClassData], params: &Classify
         Method::Mixture => Rule::Mixture { mixtures: mixtures(operator, data, params)? },
     };
     let classes = data.iter().map(|class| class.label.clone()).collect();
-    let model = Model {
-        format: MODEL_FORMAT,
-        content: Content::Classify(Classifier { classes, priors, rule }),
-        k: data.len(),
-        columns: operator.spec().columns.clone(),
-        origin: None,
-    };
+    let content = Content::Classify(Classifier { classes, priors, rule });
+    let model = Model::of_spec(content, data.len(), operator.spec());
     model.validate()?;
     Ok(model)
 }

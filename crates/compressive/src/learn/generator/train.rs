@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::model::generator::latent::{Lattice, MEASURE_STREAMS, normals};
 use crate::model::generator::network::{Activation, Pass, first_weights, n_weights};
 use crate::model::generator::{Generator, WEIGHTS_MAX, WIDTH_MAX};
-use crate::model::{Content, DecodeInfo, MODEL_FORMAT, Misfit, Model, Origin, Stop};
+use crate::model::{Content, DecodeInfo, Misfit, Model, Origin, Stop};
 use crate::num::parallel::for_each;
 use crate::setters::setters;
 use crate::sketch::Moments;
@@ -171,7 +171,7 @@ fn finish(
         info: DecodeInfo { iterations, evaluations, cost: loss, stop: Stop::IterationLimit },
     };
     let content = Content::Generator(generator);
-    Model { format: MODEL_FORMAT, content, k: 1, columns: spec.columns.clone(), origin: Some(origin) }
+    Model { origin: Some(origin), ..Model::of_spec(content, 1, spec) }
 }
 
 /// Some rows of a batch, with all that is computed of them.

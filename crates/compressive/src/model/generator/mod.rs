@@ -127,7 +127,7 @@ impl Generator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Content, MODEL_FORMAT, Model};
+    use crate::model::{Content, Model};
 
     fn model() -> Model {
         let weights =
@@ -141,7 +141,7 @@ mod tests {
             weights,
         };
         let columns = vec!["x".into(), "y".into()];
-        Model { format: MODEL_FORMAT, content: Content::Generator(generator), k: 1, columns, origin: None }
+        Model::new(Content::Generator(generator), 1, columns)
     }
 
     #[test]

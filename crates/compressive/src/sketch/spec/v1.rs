@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::reading::Column;
 use super::{Bounds, FORMAT, Missing, SketchSpec, Source, Transform};
 use crate::error::{Error, Result};
 use crate::sketch::frequency::FrequencyLaw;
@@ -42,6 +43,8 @@ pub(super) struct SpecV1<'a> {
     outline: Option<Cow<'a, Outline>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missing: Option<Missing>,
+    #[serde(default, skip_serializing_if = "<[Column]>::is_empty")]
+    readings: Cow<'a, [Column]>,
 }
 
 /// The law of the frequencies, or landmarks under the name of a law.
@@ -157,6 +160,7 @@ impl<'a> From<&'a SketchSpec> for SpecV1<'a> {
             moments: spec.moments,
             outline: spec.outline.as_deref().map(Cow::Borrowed),
             missing: (spec.missing != Missing::Error).then_some(spec.missing),
+            readings: Cow::Borrowed(&spec.readings),
         }
     }
 }
@@ -189,6 +193,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             moments: file.moments,
             outline: file.outline.map(|outline| Arc::new(outline.into_owned())),
             missing: file.missing.unwrap_or_default(),
+            readings: file.readings.into_owned(),
         };
         if !(spec.format()..=FORMAT).contains(&file.format) {
             let (found, least) = (file.format, spec.format());
