@@ -1,6 +1,7 @@
 """Bad input gets a clear error that names the place and the remedy, exit code 1, and leaves no file behind."""
 
 import json
+import os
 import pathlib
 import random
 import signal
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from testing import COLUMNS, PROGRAM
+from testing import COLUMNS, PROGRAM, write_csv
 
 
 @pytest.fixture
@@ -249,3 +250,33 @@ def test_ctrl_c_leaves_no_file(tmp_path, program):
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130 and b"nothing was written" in message
     assert [p.name for p in pathlib.Path(tmp_path).iterdir()] == ["big.npy"]
+
+
+def test_results_go_through_links_and_into_devices_and_neither_is_replaced(program, tmp_path):
+    write_csv(tmp_path / "rows.csv", [[i, -i] for i in range(9)], ["a", "b"])
+    program("sketch", "rows.csv", "--size", 5, "-o", "real.sketch", "-q")
+    (tmp_path / "link.sketch").symlink_to("second.sketch")
+    program("merge", "real.sketch", "-o", "link.sketch")
+    assert (tmp_path / "link.sketch").is_symlink()
+    assert (tmp_path / "second.sketch").read_bytes() == (tmp_path / "real.sketch").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    run = subprocess.Popen([str(PROGRAM), "merge", "real.sketch", "-o", "pipe"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "pipe").read_bytes() == (tmp_path / "real.sketch").read_bytes()
+    assert run.wait(60) == 0 and (tmp_path / "pipe").is_fifo()
+    # What a program that was killed has left is removed by the next one.
+    orphan = tmp_path / ".compressive-killed.tmp"
+    orphan.write_bytes(b"half")
+    os.utime(orphan, (1, 1))
+    program("sketch", "rows.csv", "--spec", "real.sketch", "-o", "other.sketch", "-q")
+    assert not orphan.exists()
+
+
+def test_files_without_end_and_names_that_move_the_cursor(program, tmp_path):
+    for command in (["inspect", "/dev/zero"], ["merge", "/dev/zero", "-o", "x.sketch"]):
+        assert "/dev/zero has more than 537 MB" in program.fails(*command)
+    write_csv(tmp_path / "rows.csv", [[i, -i] for i in range(9)], ["a\x1b[2J", "b\u202e"])
+    program("sketch", "rows.csv", "--size", 5, "-o", "rows.sketch", "-q")
+    shown = program("inspect", "rows.sketch")
+    assert "a\\u001b[2J" in shown and "b\\u202e" in shown and "\x1b" not in shown
+    assert program.json("inspect", "rows.sketch")["spec"]["columns"] == ["a\x1b[2J", "b\u202e"]
+    assert "\x1b" not in program.fails("inspect", "no\x1b[2Jfile")

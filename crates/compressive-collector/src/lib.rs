@@ -14,6 +14,7 @@ mod http;
 mod log;
 mod metrics;
 mod payload;
+mod room;
 mod server;
 mod slice;
 mod store;

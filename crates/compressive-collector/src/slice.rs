@@ -1,6 +1,6 @@
 //! Questions to the store: sums over buckets and streams, counts, deletions, and a copy of everything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use compressive::Sketch;
@@ -95,9 +95,10 @@ impl Store {
         Ok(all)
     }
 
-    /// The sum of the private sketches of a slice, reports of local privacy included.
+    /// The sum of the private sketches of a slice, reports of local privacy included. A release that came
+    /// more than once, under other keys or within a sum, counts once.
     pub fn private_sum(&self, slice: &Slice) -> Result<PrivateSketch> {
-        let mut all = self.private(slice)?.into_iter().map(|(_, sketch)| sketch);
+        let mut all = once(self.private(slice)?.into_iter().map(|(_, sketch)| sketch).collect()).into_iter();
         let nothing = || Error::Payload("there is no private sketch in these streams and buckets".into());
         let mut sum = all.next().ok_or_else(nothing)?;
         all.try_for_each(|sketch| sum.merge(&sketch))?;
@@ -202,4 +203,29 @@ impl Store {
         }
         to.commit().map_err(failed)
     }
+}
+
+/// Leaves out sketches all of whose releases are in another one.
+fn once(all: Vec<PrivateSketch>) -> Vec<PrivateSketch> {
+    let ids = |sketch: &PrivateSketch| -> Vec<String> {
+        sketch.releases().iter().filter_map(|release| release.id.clone()).collect()
+    };
+    // For each release the sketch with most of them, the first of these.
+    let mut holders: HashMap<String, usize> = HashMap::new();
+    for (i, sketch) in all.iter().enumerate() {
+        for id in ids(sketch) {
+            let holder = holders.entry(id).or_insert(i);
+            if sketch.releases().len() > all[*holder].releases().len() {
+                *holder = i;
+            }
+        }
+    }
+    let elsewhere = |i: usize, sketch: &PrivateSketch| {
+        let own = ids(sketch);
+        let first = own.first().map(|id| holders[id]);
+        own.len() == sketch.releases().len()
+            && first.is_some_and(|j| j != i && own.iter().all(|id| holders[id] == j))
+    };
+    let keep: Vec<bool> = all.iter().enumerate().map(|(i, sketch)| !elsewhere(i, sketch)).collect();
+    all.into_iter().zip(keep).filter_map(|(sketch, keep)| keep.then_some(sketch)).collect()
 }

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bucket::{Bucket, Every};
 use crate::error::{Error, Result};
+use crate::room;
 use compressive_client::{Answer, check_name};
 
 pub(crate) const STREAMS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("streams");
@@ -72,6 +73,8 @@ pub(crate) const PROMISES: usize = 16;
 struct Changed {
     plain: HashMap<(String, String), Sketch>,
     reports: HashMap<(String, String), PrivateSketch>,
+    /// Bytes of the private sketches that are kept one by one.
+    private: usize,
 }
 
 /// A batch ready to be counted.
@@ -192,6 +195,10 @@ impl Store {
         }
         store.verify()?;
         Ok(store)
+    }
+
+    fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 
     pub(crate) fn damaged(&self, problem: impl Into<String>) -> Error {
@@ -327,17 +334,22 @@ impl Store {
                 outcome => answers.push(outcome),
             }
         }
+        let stored = |sketch: &Sketch| {
+            let bytes = sketch.to_bytes();
+            [&Sha256::digest(&bytes)[..CHECK], &bytes].concat()
+        };
+        let plain: Vec<_> = sums.plain.iter().map(|(place, sketch)| (place, stored(sketch))).collect();
+        let reports: Vec<_> = sums.reports.iter().map(|(place, sketch)| (place, sketch.to_bytes())).collect();
+        let bytes = plain.iter().chain(&reports).map(|(_, bytes)| bytes.len()).sum::<usize>();
+        room::check(self.directory(), batches.len(), bytes + sums.private)?;
         {
             let mut table = transaction.open_table(SUMS).map_err(failed)?;
-            for ((stream, bucket), sketch) in &sums.plain {
-                let bytes = sketch.to_bytes();
-                let stored = [&Sha256::digest(&bytes)[..CHECK], &bytes].concat();
-                table.insert((stream.as_str(), bucket.as_str()), &stored[..]).map_err(failed)?;
+            for ((stream, bucket), bytes) in &plain {
+                table.insert((stream.as_str(), bucket.as_str()), &bytes[..]).map_err(failed)?;
             }
             let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
-            for ((stream, bucket), sketch) in &sums.reports {
-                let place = (stream.as_str(), bucket.as_str(), REPORTS);
-                table.insert(place, &sketch.to_bytes()[..]).map_err(failed)?;
+            for ((stream, bucket), bytes) in &reports {
+                table.insert((stream.as_str(), bucket.as_str(), REPORTS), &bytes[..]).map_err(failed)?;
             }
         }
         transaction.commit().map_err(failed)?;
@@ -382,8 +394,10 @@ impl Store {
                 self.add_reports(transaction, (name, bucket), more, &mut sums.reports)?;
             }
             Content::Private(sketch) => {
+                let bytes = sketch.to_bytes();
+                sums.private += bytes.len();
                 let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
-                table.insert((name, bucket, key), &sketch.to_bytes()[..]).map_err(failed)?;
+                table.insert((name, bucket, key), &bytes[..]).map_err(failed)?;
             }
         }
         let answer = Answer { stream: name.into(), bucket: bucket.into(), key: key.into(), rows, private };

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use compressive::features::{Buffer, add_packed, packed};
-use compressive::privacy::{LocalResponse, SeededEntropy};
+use compressive::privacy::{LocalResponse, PrivacyParams, SeededEntropy, privatize};
 use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave, Waves};
 use jiff::Timestamp;
 use redb::{Database, StorageBackend};
@@ -63,6 +63,26 @@ fn opened(folder: &Path, operator: &SketchOperator) -> Store {
     let store = Store::open(folder).unwrap();
     store.make_stream("fleet", &stream(operator)).unwrap();
     store
+}
+
+#[test]
+fn a_private_release_counts_once_under_whatever_keys_it_comes() {
+    let (operator, folder) = (operator(), tempfile::tempdir().unwrap());
+    let store = opened(folder.path(), &operator);
+    let Content::Plain(plain) = batch(&operator, 1).content else { panic!("bits are plain") };
+    let params = PrivacyParams::new(1.0).public_spec(true);
+    let release = |seed| privatize(&plain, &params, &mut SeededEntropy::new(seed)).unwrap();
+    let (a, b) = (release(1), release(2));
+    let mut both = a.clone();
+    both.merge(&b).unwrap();
+    let sent = [(1, &a), (2, &a), (3, &both), (4, &both), (5, &b)];
+    let batches =
+        sent.map(|(i, sketch)| Batch { content: Content::Private(sketch.clone()), ..batch(&operator, i) });
+    for answer in store.commit(&batches, Timestamp::now()).unwrap() {
+        answer.unwrap();
+    }
+    assert_eq!(store.private(&whole()).unwrap().len(), 5);
+    assert_eq!(store.private_sum(&whole()).unwrap(), both);
 }
 
 #[test]
@@ -258,7 +278,8 @@ fn a_disk_that_fails_at_any_write_loses_and_doubles_nothing() {
         }
         let store = Store::open(folder.path()).unwrap();
         for i in &acknowledged {
-            let known = store.answered("fleet", &format!("key-{i}"), &batch(&operator, *i).digest).unwrap();
+            let Batch { digest, bucket, .. } = batch(&operator, *i);
+            let known = store.answered("fleet", &format!("key-{i}"), &digest, Some(&bucket)).unwrap();
             assert!(known.is_some(), "{allowed}: batch {i} was acknowledged and is gone");
         }
         let all: Vec<Batch> = (0..12).map(|i| batch(&operator, i)).collect();

@@ -81,7 +81,7 @@ impl Shared {
 /// so that it reads no more than it must.
 pub(super) async fn health(State(shared): State<Arc<Shared>>) -> std::result::Result<Json<Value>, Refusal> {
     if let Some(problem) = lock(&shared.failed).clone() {
-        let remedy = "if its disk is full make room, then start the collector again";
+        let remedy = "if its disk is full make room; if it then goes on failing, start the collector again";
         let problem = format!("the store failed: {problem}; {remedy}");
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem));
     }

@@ -18,6 +18,8 @@ const ROWS: usize = 3;
 /// same of all.
 type Statuses = [u16; 9];
 
+/// For everybody with a token, whatever it allows.
+const METRICS: &str = "/metrics";
 const PUBLIC: Statuses = [200; 9];
 const READ: Statuses = [403, 200, 200, 403, 403, 403, 403, 200, 200];
 const INGEST: Statuses = [200, 403, 200, 403, 403, 403, 200, 403, 200];
@@ -45,7 +47,7 @@ impl Request {
     }
 
     fn is_public(&self) -> bool {
-        self.expected == PUBLIC && !self.path.starts_with("/v1/")
+        self.expected == PUBLIC && !self.path.starts_with("/v1/") && self.path != METRICS
     }
 
     /// Whether this is a request of an operation in the document.
@@ -81,7 +83,7 @@ fn requests(operator: &SketchOperator) -> Vec<Request> {
         get("/page.css", PUBLIC),
         get("/page.js", PUBLIC),
         get("/healthz", PUBLIC),
-        get("/metrics", PUBLIC),
+        get(METRICS, PUBLIC),
         get("/openapi.json", PUBLIC),
         post(BatchKind::Bits, bits(operator, &all)),
         post(BatchKind::Reports, reports),
