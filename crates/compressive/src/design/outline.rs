@@ -28,9 +28,9 @@ use crate::sketch::spec::SketchSpec;
 const CELLS: usize = 800;
 /// For more components, cells for each of them.
 const CELLS_EACH: usize = 4;
-/// Cells at most for any number of components: the weights cost the cube of it, and four times its square in
-/// numbers.
-const MOST_CELLS: usize = 4000;
+/// Cells at most for any number of components: the weights cost the cube of it, and hold four matrices of its
+/// square, 400 MB.
+const MOST_CELLS: usize = 3500;
 /// Bytes of an outline for each byte of the sums.
 const BYTES: usize = 2;
 /// Groups that share correlations, at most; their bytes are at most a quarter of all.
