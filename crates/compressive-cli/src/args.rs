@@ -12,6 +12,7 @@ mod project;
 mod push;
 mod query;
 mod report;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -37,6 +38,7 @@ pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
 pub use push::{EveryArg, PushArgs};
 pub use query::QueryArgs;
 pub use report::ReportArgs;
+pub use watch::{CompareArgs, WatchArgs};
 
 /// One pass over a table of any size makes a sketch of a few kilobytes; models are learned from the sketch
 /// alone.
@@ -59,8 +61,10 @@ pub enum Command {
     Subtract(SubtractArgs),
     /// Show what a sketch, spec or model holds
     Inspect(InspectArgs),
-    /// Tell whether two sketches come from the same distribution
+    /// Tell whether two sketches come from the same distribution, how many rows differ, and what moved
     Compare(CompareArgs),
+    /// Watch a stream of rows or sketches, and tell when it changes
+    Watch(WatchArgs),
     /// Add noise to a sketch so that it may be published: differential privacy
     Privatize(PrivatizeArgs),
     /// Tell what a privacy budget will buy, before it is spent and without data
@@ -156,12 +160,13 @@ pub struct PurposeArgs {
 #[group(id = "design", multiple = true)]
 pub struct RecipeArgs {
     /// Number of frequencies m, or of landmarks [default: 10 per parameter of the task up to 1000, then 5; 4
-    /// for pca]
+    /// for pca; 1000 for drift]
     #[arg(long, value_name = "M")]
     pub size: Option<usize>,
     /// Law of the frequencies: gaussian, folded-gaussian, adapted-radius, weighted, pilot-mixture,
-    /// multi-scale [default: adapted-radius, or multi-scale for generate]; for --feature nystrom how the
-    /// landmarks are chosen: rpcholesky, greedy, leverage, uniform [default: rpcholesky]
+    /// multi-scale [default: adapted-radius, multi-scale for generate, folded-gaussian for drift]; for
+    /// --feature nystrom how the landmarks are chosen: rpcholesky, greedy, leverage, uniform [default:
+    /// rpcholesky]
     #[arg(long, value_name = "NAME")]
     pub law: Option<LawChoice>,
     /// Scale of the law, or width of the kernel: mean-sigma, data-variance, entropy, or a number [default:
@@ -362,19 +367,6 @@ pub struct InspectArgs {
     /// Print the spec alone, ready for `sketch --spec`
     #[arg(long, conflicts_with = "json")]
     pub spec: bool,
-}
-
-#[derive(Args)]
-pub struct CompareArgs {
-    /// One sketch
-    #[arg(value_name = "A")]
-    pub a: PathBuf,
-    /// Another of the same spec
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
-    /// Print as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Args)]

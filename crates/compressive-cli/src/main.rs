@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Subtract(args) => commands::combine::subtract(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Compare(args) => commands::compare::run(args),
+        Command::Watch(args) => commands::watch::run(args),
         Command::Privatize(args) => commands::privatize::run(args),
         Command::Plan(args) => commands::plan::run(args),
         Command::Ledger(args) => commands::ledger::run(args),

@@ -38,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(design::default_size, module)?)?;
     design::add_constants(module)?;
     module.add_function(wrap_pyfunction!(sketch::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(sketch::drift, module)?)?;
     module.add_function(wrap_pyfunction!(sketch::read, module)?)?;
     module.add_function(wrap_pyfunction!(private::privatize, module)?)?;
     module.add_function(wrap_pyfunction!(private::ledger, module)?)?;

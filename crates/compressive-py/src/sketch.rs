@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use compressive::ask::Distribution;
+use compressive::ask::compare::Comparison;
 use compressive::privacy::AnySketch;
 use compressive::{SketchOperator, SketchSpec as CoreSpec};
 use compressive_io::write_atomic;
@@ -10,7 +11,7 @@ use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::error;
 use crate::private::PrivateSketch;
@@ -315,6 +316,10 @@ pub fn compare<'py>(py: Python<'py>, a: &Sketch, b: &Sketch) -> PyResult<Bound<'
     let operator = a.operator()?;
     let (a, b) = (a.copy_core(), b.copy_core());
     let found = py.detach(|| compressive::ask::compare::compare(&operator, &a, &b)).map_err(error::core)?;
+    comparison(py, &found)
+}
+
+fn comparison<'py>(py: Python<'py>, found: &Comparison) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("distance", found.distance)?;
     out.set_item("distance_expected", found.distance_expected)?;
@@ -322,5 +327,52 @@ pub fn compare<'py>(py: Python<'py>, a: &Sketch, b: &Sketch) -> PyResult<Bound<'
     out.set_item("standard_error", found.standard_error)?;
     out.set_item("p_value", found.p_value)?;
     out.set_item("rows", (found.rows[0], found.rows[1]))?;
+    Ok(out)
+}
+
+/// What moved from the rows of one sketch to those of another, as a dict.
+#[pyfunction]
+pub fn drift<'py>(py: Python<'py>, a: &Sketch, b: &Sketch, tolerate: f64) -> PyResult<Bound<'py, PyDict>> {
+    let operator = a.operator()?;
+    let (a, b) = (a.copy_core(), b.copy_core());
+    let found = py.detach(|| compressive::ask::drift::drift(&operator, &a, &b)).map_err(error::core)?;
+    let columns = &operator.spec().columns;
+    let out = comparison(py, &found.comparison)?;
+    out.set_item("verdict", found.verdict(tolerate).name())?;
+    let share = PyDict::new(py);
+    share.set_item("value", found.share.value)?;
+    share.set_item("low", found.share.low)?;
+    share.set_item("high", found.share.high)?;
+    share.set_item("bound", found.share.bound)?;
+    out.set_item("share", share)?;
+    let changes = PyList::empty(py);
+    for change in &found.changes {
+        let one = PyDict::new(py);
+        one.set_item("statistic", change.statistic.name())?;
+        let which = change.statistic.columns();
+        one.set_item("columns", which.iter().map(|c| columns[*c].as_str()).collect::<Vec<_>>())?;
+        one.set_item("before", change.before)?;
+        one.set_item("after", change.after)?;
+        one.set_item("standard_error", change.standard_error)?;
+        one.set_item("score", change.score)?;
+        changes.append(one)?;
+    }
+    out.set_item("changes", changes)?;
+    for (name, places) in [("gained", &found.gained), ("lost", &found.lost)] {
+        let list = PyList::empty(py);
+        for place in places {
+            let one = PyDict::new(py);
+            one.set_item("share", place.share)?;
+            let location = PyDict::new(py);
+            for (column, x) in columns.iter().zip(&place.location) {
+                location.set_item(column, x)?;
+            }
+            one.set_item("location", location)?;
+            let told: Vec<&str> = place.columns().iter().map(|c| columns[*c].as_str()).collect();
+            one.set_item("columns", told)?;
+            list.append(one)?;
+        }
+        out.set_item(name, list)?;
+    }
     Ok(out)
 }

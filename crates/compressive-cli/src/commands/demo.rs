@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use compressive::ask::compare::compare;
+use compressive::ask::drift::Verdict;
 use compressive::design::{Request, Task};
 use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
@@ -69,7 +70,8 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     add_and_subtract(&a, &b)?;
 
     print("\n4. Drift without data: is Tuesday like Monday?\n")?;
-    print(&indent(&super::compare::describe(&compare(&operator, &a, &b)?)))?;
+    let c = compare(&operator, &a, &b)?;
+    print(&indent(&super::compare::describe(&c, Verdict::of(c.p_value))))?;
 
     print(
         "\n5. What Monday's sketch knows: |z| falls from 1 as the frequencies grow, at the pace of the clusters' width.\n",

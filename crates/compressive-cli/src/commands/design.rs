@@ -228,7 +228,7 @@ fn bounds(declared: &[String], columns: &[String]) -> Result<Option<Bounds>> {
 pub fn tell_reasons(quiet: bool, reasons: &[Reason]) {
     for reason in reasons {
         let remedy = match reason {
-            Reason::Size { task: Task::Generate, .. } => "; change with --size",
+            Reason::Size { task: Task::Generate | Task::Drift, .. } => "; change with --size",
             Reason::Size { .. } => "; change with --task, -k or --size",
             Reason::OwnSpreads { .. } => "; --scaling common keeps their proportions",
             Reason::Whitened { asked: false } => "; --scaling columns keeps them",

@@ -31,6 +31,7 @@ pub mod serve;
 pub mod sketch;
 pub mod transform;
 pub mod transform_features;
+pub mod watch;
 
 use std::fs::File;
 use std::io::Read;

@@ -30,6 +30,7 @@ from ._api import (
     sketch,
 )
 from ._collect import Pushed, pull, push
+from ._drift import Drift, drift
 from ._native import CompressiveError, Model, PrivateSketch, Sketch, SketchSpec, __version__
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _ESTIMATORS = ("GaussianMixture", "KMeans", "PCA", "RandomPeriodicFeatures", "Sk
 __all__ = [
     "PCA",
     "CompressiveError",
+    "Drift",
     "GaussianMixture",
     "KMeans",
     "Model",
@@ -52,6 +54,7 @@ __all__ = [
     "__version__",
     "compare",
     "design",
+    "drift",
     "fit_classifier",
     "fit_gmm",
     "fit_kmeans",

@@ -260,7 +260,7 @@ def compare(a: Sketch, b: Sketch) -> Comparison:
     -------
     dict
         `distance`, `distance_expected` (from sampling alone), `mmd_squared` with its `standard_error`, `p_value` of no
-        difference, and the `rows` of both.
+        difference, and the `rows` of both. How many rows differ, and what moved, is told by `drift`.
     """
     return _native.compare(a, b)
 

@@ -299,10 +299,37 @@ class Comparison(TypedDict):
     p_value: float
     rows: tuple[int, int]
 
+class Share(TypedDict):
+    value: float
+    low: float
+    high: float
+    bound: bool
+
+class Change(TypedDict):
+    statistic: str
+    columns: list[str]
+    before: float
+    after: float
+    standard_error: float
+    score: float
+
+class Place(TypedDict):
+    share: float
+    location: dict[str, float]
+    columns: list[str]
+
+class Found(Comparison):
+    verdict: str
+    share: Share
+    changes: list[Change]
+    gained: list[Place]
+    lost: list[Place]
+
 def design(rows: npt.NDArray[np.float64], columns: Sequence[str], wanted: Wanted) -> SketchSpec: ...
 def defaults() -> list[DefaultsRow]: ...
 def default_size(parameters: int) -> int: ...
 def compare(a: Sketch, b: Sketch) -> Comparison: ...
+def drift(a: Sketch, b: Sketch, tolerate: float) -> Found: ...
 def read(data: bytes) -> Sketch | PrivateSketch: ...
 def privatize(
     sketch: Sketch,

@@ -2,6 +2,7 @@
 //! shares.
 
 use compressive::ask::compare::{Comparison, compare};
+use compressive::ask::drift::DIFFERENT as ALARM;
 use compressive::ask::explain::explain;
 use compressive::privacy::AnySketch;
 use compressive::{Result, Sketch};
@@ -10,9 +11,6 @@ use crate::html::{details, figure, section as part, table};
 use crate::page::{View, colour};
 use crate::svg::Chart;
 use crate::words::{count, number, thousands};
-
-/// Probability, for equal distributions, below which a difference is called an alarm.
-const ALARM: f64 = 1e-3;
 
 /// One sketch of the series.
 struct Day {

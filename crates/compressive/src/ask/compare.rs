@@ -61,29 +61,31 @@ const PAIR_FREQUENCIES: usize = 500;
 pub fn compare(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Comparison> {
     a.check_spec(b.spec(), b.fingerprint())?;
     a.check_spec(operator.spec(), operator.fingerprint())?;
-    let fail = |problem: &str| {
-        Err(Error::Task { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()))
-    };
-    let wave = match &operator.spec().map {
-        Map::Waves(waves) => Some(&waves.wave),
-        Map::Landmarks(_) => None,
-        Map::Images(_) => return fail(ONLY_CLASSIFIES),
-        Map::Moments(_) => {
-            return fail(
-                "sketches of the feature `quadratic` hold first and second moments only, \
-                 and the test for a difference is made for periodic features",
-            );
-        }
-    };
     for sketch in [a, b] {
         if sketch.rows() < 2 {
             return Err(Error::TooFewRows { what: "comparing sketches", rows: sketch.rows(), needed: 2 });
         }
     }
-    match (wave, operator.kernel()) {
+    match (wave_of(operator)?, operator.kernel()) {
         (Some(wave), _) => compare_waves(operator, wave, a, b),
         (None, Some(kernel)) => compare_kernel(operator, kernel, a, b),
         (None, None) => unreachable!("operators of landmarks have their kernel"),
+    }
+}
+
+/// The wave of a recipe whose sketches can be compared, or none for kernel values.
+pub(super) fn wave_of(operator: &SketchOperator) -> Result<Option<&Wave>> {
+    let fail = |problem: &str| {
+        Err(Error::Task { field: "feature", problem: problem.into() }.advise(Remedy::of_waves()))
+    };
+    match &operator.spec().map {
+        Map::Waves(waves) => Ok(Some(&waves.wave)),
+        Map::Landmarks(_) => Ok(None),
+        Map::Images(_) => fail(ONLY_CLASSIFIES),
+        Map::Moments(_) => fail(
+            "sketches of the feature `quadratic` hold first and second moments only, \
+             and the test for a difference is made for periodic features",
+        ),
     }
 }
 
@@ -100,10 +102,8 @@ fn compare_waves(operator: &SketchOperator, wave: &Wave, a: &Sketch, b: &Sketch)
 
     let pooled: Vec<f64> = za.iter().zip(&zb).map(|(x, y)| (na * x + nb * y) / (na + nb)).collect();
     let inverse_rows = 1.0 / na + 1.0 / nb;
-    let mean = (square - energy(&pooled)).max(1e-12);
-    let variance = null_variance(operator, wave, &pooled, na + nb);
-    let degrees = 2.0 * mean * mean / variance;
-    let p_value = chi_square_tail(statistic / inverse_rows * degrees / mean, degrees);
+    let null = Null::new(operator, wave, &pair_radii(operator), &pooled, na + nb);
+    let (p_value, variance) = (null.p_value(statistic, inverse_rows), null.variance);
 
     // A cosine alone carries half of the energy of a complex exponential.
     let unit = wave.surrogate().gain.powi(2) * 0.5 * wave.blocks().len() as f64;
@@ -149,25 +149,59 @@ fn compare_kernel(
     })
 }
 
-/// The variance v of the module's formula, from the pooled and centred mean.
-fn null_variance(operator: &SketchOperator, wave: &Wave, mean: &[f64], rows: f64) -> f64 {
-    let (dim, m) = (operator.dim(), operator.spec().size);
-    let (gain, blocks) = (wave.surrogate().gain, wave.blocks().len() as f64);
-    let square = wave.variance() * blocks;
-    let scale = gain * gain * 0.5 * blocks;
-    let energy = |j: usize| mean[j].powi(2) + mean.get(m + j).map_or(0.0, |s| s.powi(2));
-    let curve: Vec<(f64, f64)> = operator
-        .radii()
-        .into_iter()
-        .enumerate()
-        .map(|(j, radius)| (radius, (energy(j) - (square - energy(j)) / rows) / scale))
-        .collect();
-    let c = (curve.iter().map(|p| p.1).sum::<f64>() / m as f64).max(0.0);
-    let curve = DecreasingCurve::fit(curve);
+/// The statistic between two samples of one distribution: a scaled chi-square.
+pub(super) struct Null {
+    /// $\mu$.
+    mean: f64,
+    /// v.
+    variance: f64,
+}
 
-    let used = m.min(PAIR_FREQUENCIES);
+impl Null {
+    /// From the centred mean of so many rows; `radii` are those of [`pair_radii`].
+    pub fn new(
+        operator: &SketchOperator,
+        wave: &Wave,
+        radii: &[(f64, f64)],
+        mean: &[f64],
+        rows: f64,
+    ) -> Null {
+        let m = operator.spec().size;
+        let (gain, blocks) = (wave.surrogate().gain, wave.blocks().len() as f64);
+        let square = wave.variance() * blocks;
+        let scale = gain * gain * 0.5 * blocks;
+        let energy = |j: usize| mean[j].powi(2) + mean.get(m + j).map_or(0.0, |s| s.powi(2));
+        let curve: Vec<(f64, f64)> = operator
+            .radii()
+            .into_iter()
+            .enumerate()
+            .map(|(j, radius)| (radius, (energy(j) - (square - energy(j)) / rows) / scale))
+            .collect();
+        let c = (curve.iter().map(|p| p.1).sum::<f64>() / m as f64).max(0.0);
+        let curve = DecreasingCurve::fit(curve);
+        let pairs: f64 = radii.iter().map(|(minus, plus)| curve.at(*minus) + curve.at(*plus)).sum();
+        let n_pairs = radii.len().max(1) as f64;
+        let covariance = (pairs / n_pairs - 2.0 * c * c).max(0.0) * (m - 1) as f64 / m as f64;
+        let energy = mean.iter().map(|x| x * x).sum::<f64>() / m as f64;
+        Null {
+            mean: (square - energy).max(1e-12),
+            variance: scale * scale * covariance + square * square / m as f64,
+        }
+    }
+
+    /// Probability of a statistic at least this large, for $1/n_A + 1/n_B$.
+    pub fn p_value(&self, statistic: f64, inverse_rows: f64) -> f64 {
+        let degrees = 2.0 * self.mean * self.mean / self.variance;
+        chi_square_tail(statistic / inverse_rows * degrees / self.mean, degrees)
+    }
+}
+
+/// Lengths of the difference and the sum of each pair of frequencies, of the first [`PAIR_FREQUENCIES`].
+pub(super) fn pair_radii(operator: &SketchOperator) -> Vec<(f64, f64)> {
+    let dim = operator.dim();
+    let used = operator.spec().size.min(PAIR_FREQUENCIES);
     let frequencies = operator.frequencies();
-    let mut pairs = 0.0;
+    let mut radii = Vec::with_capacity(used * used.saturating_sub(1) / 2);
     for j in 0..used {
         let a = &frequencies[j * dim..(j + 1) * dim];
         for b in frequencies.chunks_exact(dim).take(j) {
@@ -176,12 +210,10 @@ fn null_variance(operator: &SketchOperator, wave: &Wave, mean: &[f64], rows: f64
                 minus += (x - y) * (x - y);
                 plus += (x + y) * (x + y);
             }
-            pairs += curve.at(minus.sqrt()) + curve.at(plus.sqrt());
+            radii.push((minus.sqrt(), plus.sqrt()));
         }
     }
-    let n_pairs = (used * used.saturating_sub(1) / 2).max(1) as f64;
-    let covariance = (pairs / n_pairs - 2.0 * c * c).max(0.0) * (m - 1) as f64 / m as f64;
-    scale * scale * covariance + square * square / m as f64
+    radii
 }
 
 /// A decreasing function of the radius from 1 at 0, fitted by pooling adjacent violators; steps joined by

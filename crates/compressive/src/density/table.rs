@@ -25,7 +25,7 @@ use crate::sketch::ExactMoments;
 use crate::sketch::frequency::Covariance;
 
 /// Frequencies that the weights are found by at most: some for each cell.
-const FREQUENCIES: usize = 2000;
+pub(crate) const FREQUENCIES: usize = 2000;
 /// Step 2 is taken where the pull to the pilot's shares is weaker by more than this.
 const MOVED: f64 = 30.0;
 /// It is taken as well above this mean of residual^2 over its expectation.

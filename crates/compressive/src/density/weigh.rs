@@ -70,10 +70,12 @@ impl Weighed {
 }
 
 /// Equations for the weights: a row of coefficients for each cell.
-struct System {
+pub(crate) struct System {
     /// A rows of R coefficients, each divided by the deviation of its equation.
-    left: Vec<f64>,
+    pub left: Vec<f64>,
     right: Vec<f64>,
+    /// One over the deviation of each entry.
+    errors: Vec<f64>,
     /// Equations of the sketch; those of moments and of the sum follow.
     entries: usize,
     /// Mean variance of an entry, without the blur.
@@ -142,24 +144,26 @@ fn variances(target: &Target, within: &[f64]) -> Vec<f64> {
     within.iter().map(|v| each * v.max(1e-6) + target.added).collect()
 }
 
+/// The entries that a sketch with these parts is matched in. Those of a kernel's sketch have errors of one
+/// variance in the metric of the kernel.
+fn push_entries(target: &Target, re: &[f64], im: &[f64], out: &mut Vec<f64>) {
+    let from = out.len();
+    out.extend_from_slice(re);
+    match &target.metric {
+        Some(metric) => metric.whiten(&mut out[from..]),
+        None if target.complex => out.extend_from_slice(im),
+        None => {}
+    }
+}
+
 /// Cells whose sketches are held at a time.
 const CHUNK: usize = 32;
 
 impl System {
-    fn new(target: &Target, blocks: &Blocks, exact: Option<&ExactMoments>, prior: &Prior<'_>) -> System {
+    pub fn new(target: &Target, blocks: &Blocks, exact: Option<&ExactMoments>, prior: &Prior<'_>) -> System {
         let (a, m, entries) = (blocks.len(), target.size(), target.entries());
         let moments = exact.map(|exact| MomentRows::new(blocks, exact, prior.shares, target.rows));
         let r = entries + moments.as_ref().map_or(0, MomentRows::len) + 1;
-        // Entries of a kernel's sketch are errors of variance s in the metric of the kernel.
-        let equations = |re: &[f64], im: &[f64], out: &mut Vec<f64>| {
-            let from = out.len();
-            out.extend_from_slice(re);
-            match &target.metric {
-                Some(metric) => metric.whiten(&mut out[from..]),
-                None if target.complex => out.extend_from_slice(im),
-                None => {}
-            }
-        };
         let (mut left, mut within) = (Vec::with_capacity(a * r), vec![0.0; m]);
         for first in (0..a).step_by(CHUNK) {
             let cells: Vec<usize> = (first..a.min(first + CHUNK)).collect();
@@ -171,13 +175,13 @@ impl System {
                 for (sum, (a, b)) in within.iter_mut().zip(re.iter().zip(im)) {
                     *sum += p * (1.0 - a * a - b * b).max(0.0);
                 }
-                equations(re, im, &mut left);
+                push_entries(target, re, im, &mut left);
                 left.extend(moments.iter().flat_map(|rows| rows.of(blocks, cell)));
                 left.push(1.0 / SUM_TOLERANCE);
             }
         }
         let mut right = Vec::with_capacity(r);
-        equations(&target.re, &target.im, &mut right);
+        push_entries(target, &target.re, &target.im, &mut right);
         right.extend(moments.iter().flat_map(|rows| rows.wanted()));
         right.push(1.0 / SUM_TOLERANCE);
         let scatter = variances(target, &within);
@@ -185,7 +189,21 @@ impl System {
         for row in left.chunks_exact_mut(r).chain([&mut right[..]]) {
             row[..entries].iter_mut().zip(errors.iter().cycle()).for_each(|(x, e)| *x *= e);
         }
-        System { left, right, entries, scatter: scatter.iter().sum::<f64>() / m as f64 }
+        System { left, right, errors, entries, scatter: scatter.iter().sum::<f64>() / m as f64 }
+    }
+
+    /// The right-hand side for a difference of two sketches, of weights that sum to 0; without moments.
+    pub fn right_of_difference(&self, target: &Target, re: &[f64], im: &[f64]) -> Vec<f64> {
+        let mut right = Vec::with_capacity(self.entries + 1);
+        push_entries(target, re, im, &mut right);
+        right.iter_mut().zip(self.errors.iter().cycle()).for_each(|(x, e)| *x *= e);
+        right.push(0.0);
+        right
+    }
+
+    /// Entries as they were before they were divided by their deviations.
+    pub fn undivided(&self, entries: &[f64]) -> Vec<f64> {
+        entries[..self.entries].iter().zip(self.errors.iter().cycle()).map(|(x, e)| x / e).collect()
     }
 
     /// The sum of squares of all equations, and the mean of those of the sketch.

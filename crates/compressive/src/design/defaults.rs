@@ -155,6 +155,8 @@ pub struct Defaults {
 const PCA_FACTOR: usize = 4;
 /// Frequencies of random convolutional activations.
 const IMAGE_SIZE: usize = 1000;
+/// Frequencies that tell differences: the p-value hardly gains from more, whatever the columns.
+const DRIFT_SIZE: usize = 1000;
 /// The scale of k-means in estimated widths of the clusters. Centres need no detail below that width, and
 /// lower frequencies see irregular clusters as one: digits and Fashion-MNIST (principal components, m = 5kd)
 /// improve with 1.4, and Gaussian clusters are found as surely. Quantised waves keep the estimate: their
@@ -185,6 +187,8 @@ impl Defaults {
             (FeatureName::Nystrom, _) => (LawChoice::Rpcholesky, LawChoice::Box),
             // Several scales are taken from a sample; without one there is one scale.
             (_, Task::Generate) => (LawChoice::MultiScale, LawChoice::AdaptedRadius),
+            // Radii from 0 on: waves of all widths, in any number of columns, structured where that is fast.
+            (_, Task::Drift) => (LawChoice::FoldedGaussian, LawChoice::FoldedGaussian),
             _ => (LawChoice::AdaptedRadius, LawChoice::AdaptedRadius),
         };
         let centres = task.is_clustering() && map != FeatureName::Nystrom;
@@ -197,6 +201,7 @@ impl Defaults {
             unseen_law,
             size: match map {
                 FeatureName::Conv => SizeRule::Fixed(IMAGE_SIZE),
+                _ if task == Task::Drift => SizeRule::Fixed(DRIFT_SIZE),
                 _ if task == Task::Pca => SizeRule::Times(PCA_FACTOR),
                 _ => SizeRule::PerParameter,
             },
@@ -206,11 +211,11 @@ impl Defaults {
             structured: map != FeatureName::Conv,
             scaling: match task {
                 Task::Kmeans | Task::Kmedians => Scaling::Auto,
-                Task::Gmm | Task::Stable | Task::Generate | Task::Classify => Scaling::Columns,
+                Task::Gmm | Task::Stable | Task::Generate | Task::Classify | Task::Drift => Scaling::Columns,
                 Task::Pca => Scaling::Common,
             },
             whiten: task == Task::Classify && map != FeatureName::Conv,
-            outline: matches!(task, Task::Kmeans | Task::Kmedians | Task::Gmm),
+            outline: matches!(task, Task::Kmeans | Task::Kmedians | Task::Gmm | Task::Drift),
             pilot_rows: PILOT_ROWS,
         })
     }
@@ -237,7 +242,7 @@ mod tests {
         for task in Task::ALL.iter().copied() {
             assert!(Defaults::of(task, task.map()).is_some(), "{task}");
         }
-        assert_eq!(Defaults::all().count(), 42);
+        assert_eq!(Defaults::all().count(), 48);
         let parts = |map| FeatureParts {
             table: (map == FeatureName::Periodic).then(|| vec![1.0, -1.0]),
             image: (map == FeatureName::Conv).then_some(ImageShape { height: 2, width: 3, channels: 1 }),

@@ -69,6 +69,7 @@ impl fmt::Display for Reason {
                  add-remove neighbours, which a release takes from its budget"
             ),
             Reason::Size { task: Task::Generate, .. } => f.write_str("size for a generative network"),
+            Reason::Size { task: Task::Drift, .. } => f.write_str("size for differences between sketches"),
             Reason::Size { task, k, parameters } => {
                 write!(f, "size for {task} with k = {k} ({} parameters)", thousands(parameters))
             }

@@ -34,6 +34,8 @@ pub enum Task {
     /// One sketch per class: Gaussians of k components a class, with full covariances up to 16 columns:
     /// p = k d (d + 3) / 2, beyond as for `Gmm`.
     Classify,
+    /// Differences between sketches, in any direction and of any width: p = 100 d, and k is not asked.
+    Drift,
 }
 
 impl Task {
@@ -44,7 +46,7 @@ impl Task {
             Task::Stable => k.saturating_mul(2 * dim + 2),
             Task::Classify if dim <= FULL_COLUMNS => k.saturating_mul(dim * (dim + 3) / 2),
             Task::Gmm | Task::Classify => k.saturating_mul(2 * dim + 1),
-            Task::Generate => dim.saturating_mul(100),
+            Task::Generate | Task::Drift => dim.saturating_mul(100),
         }
     }
 
@@ -56,10 +58,14 @@ impl Task {
     /// The map that the task is learned from where no exact moments are kept.
     pub fn map(self) -> FeatureName {
         match self {
-            Task::Kmeans | Task::Gmm | Task::Kmedians | Task::Stable | Task::Generate | Task::Classify => {
-                FeatureName::Fourier
-            }
             Task::Pca => FeatureName::Quadratic,
+            Task::Kmeans
+            | Task::Gmm
+            | Task::Kmedians
+            | Task::Stable
+            | Task::Generate
+            | Task::Classify
+            | Task::Drift => FeatureName::Fourier,
         }
     }
 }
@@ -72,6 +78,7 @@ named!(Task, "a task", {
     Pca => "pca": "k principal components",
     Generate => "generate": "A generative network, which makes rows like those of the data; k is not needed",
     Classify => "classify": "A classifier, from one sketch for each class",
+    Drift => "drift": "Differences between sketches; k is not needed",
 });
 
 /// Laws that a design can choose: of frequencies, and for the map `nystrom` of landmarks.

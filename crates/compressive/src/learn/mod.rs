@@ -179,6 +179,10 @@ pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams)
             let model = train(operator, moments, &defaults, &mut |_, _| ())?;
             Ok(Learned { model, candidates: Vec::new() })
         }
+        Task::Drift => Err(Error::Task {
+            field: "task",
+            problem: "differences are told between two sketches, and no model is learned for them; see `ask::drift`".into(),
+        }),
         Task::Classify => Err(Error::Task {
             field: "task",
             problem: "a classifier is learned from one sketch for each class, not from one sketch; see `learn::classify`".into(),

@@ -27,6 +27,7 @@ use crate::model::DecodeInfo;
 use crate::names::named;
 
 pub(crate) use pursuit::cluster_variance;
+pub(crate) use shift::Correlation;
 
 /// What a decoder is asked for beside its own settings.
 pub(crate) struct Wanted<'a> {

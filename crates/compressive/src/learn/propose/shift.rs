@@ -44,7 +44,7 @@ pub fn shift(target: &Target, family: &Gaussian, params: &GreedyParams) -> (Fit,
 }
 
 /// The correlation of isotropic atoms of one width with a residual.
-pub(super) struct Correlation<'a> {
+pub(crate) struct Correlation<'a> {
     target: &'a Target,
     family: Gaussian,
     shared: Vec<f64>,
