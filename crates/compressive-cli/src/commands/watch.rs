@@ -151,7 +151,7 @@ fn watch_rows(args: &WatchArgs, every: usize) -> Result<u64> {
     job.spec = args.spec.as_deref().map(read_spec).transpose()?;
     let mut dataset = open_job(&job, args.data.quiet)?;
     let (threads, quiet) = (args.threads.count(), args.data.quiet);
-    let way = Way { threads, quiet, max_groups: 1, again: true };
+    let way = Way { output: None, threads, quiet, max_groups: 1, again: true };
     let Recipe { spec, reasons, .. } = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
     if !args.json {
         tell_reasons(quiet, &reasons);
