@@ -1,13 +1,42 @@
 //! What people see on a terminal: text, a progress bar, plots in characters.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use compressive_io::write_atomic;
 pub use compressive_report::words::{amount, bytes, count, number, seconds, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// The name that stands for standard input or output.
+pub const STANDARD: &str = "-";
+
+/// Whether a result went to standard output, so that words go to standard error.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a path stands for standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new(STANDARD)
+}
+
+/// Writes a result under its name, or to standard output.
+pub fn write_result(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if !is_standard(path) {
+        return Ok(write_atomic(path, bytes)?);
+    }
+    TAKEN.store(true, Ordering::Relaxed);
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
 /// Writes to standard output; a closed pipe becomes an error that ends the program quietly.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    if TAKEN.load(Ordering::Relaxed) {
+        eprint!("{text}");
+        return Ok(());
+    }
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use compressive::design::scale::ScaleRule;
 use compressive::design::{FeatureParts, Reason, Request, Task};
 use compressive::{Bounds, Column};
-use compressive_io::{Dataset, DriveOptions, Job, ReadOptions, Recipe, write_atomic};
+use compressive_io::{Dataset, DriveOptions, Job, ReadOptions, Recipe};
 use serde_json::json;
 
 use super::sketch::with_progress;
@@ -23,7 +23,7 @@ pub fn run(args: &DesignArgs) -> Result<()> {
     let way =
         Way { threads: ThreadArgs::default().count(), quiet: args.data.quiet, max_groups: 1, again: false };
     let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
-    write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
+    output::write_result(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
         let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
         return output::print_json(&json!({

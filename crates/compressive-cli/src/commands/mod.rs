@@ -32,6 +32,7 @@ pub mod sketch;
 pub mod transform;
 pub mod transform_features;
 
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -48,6 +49,11 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
+    if crate::output::is_standard(path) {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok(bytes);
+    }
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
