@@ -142,7 +142,7 @@ def test_vectors_of_any_list_type_are_columns_of_numbers(program, tmp_path):
 def test_a_query_compares_levels_and_results_go_through_pipes(program, tmp_path, table):
     write_all(tmp_path, table)
     program("sketch", "rows.csv", "-o", "rows.sketch", "-k", "3")
-    piped = program("sketch", "rows.csv", "-o", "-", "-k", "3")
+    piped = program.run("sketch", "rows.csv", "-o", "-", "-k", "3").stdout
     assert piped == (tmp_path / "rows.sketch").read_bytes()
     model = program.run("fit", "-", "-k", "3", "-o", "-", stdin=piped)
     program("fit", "rows.sketch", "-k", "3", "-o", "m.json")
