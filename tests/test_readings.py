@@ -137,3 +137,18 @@ def test_vectors_of_any_list_type_are_columns_of_numbers(program, tmp_path):
     note = program.run("kmeans", "t1.parquet", "-k", "3", "--exclude", "embedding", "--columns", "n").stderr
     assert b"error" not in note
     assert b"embedding" in program.run("kmeans", "t1.parquet", "-k", "3").stderr
+
+
+def test_a_query_compares_levels_and_results_go_through_pipes(program, tmp_path, table):
+    write_all(tmp_path, table)
+    program("sketch", "rows.csv", "-o", "rows.sketch", "-k", "3")
+    piped = program.run("sketch", "rows.csv", "-o", "-", "-k", "3").stdout
+    assert piped == (tmp_path / "rows.sketch").read_bytes()
+    model = program.run("fit", "-", "-k", "3", "-o", "-", stdin=piped)
+    program("fit", "rows.sketch", "-k", "3", "-o", "m.json")
+    assert model.stdout == (tmp_path / "m.json").read_bytes() and b"clusters" in model.stderr
+    asked = ["share(colour = 'red')", "mean(`colour=red`)", "share(colour != red and x < 2)"]
+    first, second, _ = json.loads(program("query", "rows.sketch", *asked, "--json"))["answers"]
+    assert first["value"] == second["value"] and first["exact"]
+    done = program.run("kmeans", "rows.sketch", "-k", "3")
+    assert done.returncode == 1 and b"compressive fit rows.sketch" in done.stderr

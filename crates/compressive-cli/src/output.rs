@@ -2,10 +2,35 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use compressive_io::write_atomic;
 pub use compressive_report::words::{amount, bytes, count, number, seconds, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The name that stands for standard input or output.
+pub const STANDARD: &str = "-";
+
+/// Whether a result went to standard output, so that words go to standard error.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a path stands for standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new(STANDARD)
+}
+
+/// Writes a result under its name, or to standard output.
+pub fn write_result(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if !is_standard(path) {
+        return Ok(write_atomic(path, bytes)?);
+    }
+    TAKEN.store(true, Ordering::Relaxed);
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
 
 /// A text for a terminal: names come from files of others, and what would move the cursor, colour the screen
 /// or turn the writing around becomes visible, as JSON writes it.
@@ -23,6 +48,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 
 /// Writes to standard output; a closed pipe becomes an error that ends the program quietly.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    if TAKEN.load(Ordering::Relaxed) {
+        eprint!("{}", visible(text));
+        return Ok(());
+    }
     let mut out = std::io::stdout().lock();
     out.write_all(visible(text).as_bytes())?;
     out.flush()?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use compressive::Sketch;
 use compressive::privacy::{AnySketch, PrivateSketch};
-use compressive_io::write_atomic;
 use serde_json::json;
 
 use super::{read_any_sketch, read_plain_sketch};
@@ -104,7 +103,7 @@ pub fn subtract(args: &SubtractArgs) -> Result<()> {
 }
 
 fn finish(sketch: &Sketch, path: &Path, json: bool) -> Result<()> {
-    write_atomic(path, &sketch.to_bytes())?;
+    output::write_result(path, &sketch.to_bytes())?;
     if json {
         return output::print_json(&json!({
             "output": path, "rows": sketch.rows(), "weight": sketch.weight(), "fingerprint": sketch.fingerprint(),
@@ -114,7 +113,7 @@ fn finish(sketch: &Sketch, path: &Path, json: bool) -> Result<()> {
 }
 
 fn finish_private(sketch: &PrivateSketch, path: &Path, json: bool) -> Result<()> {
-    write_atomic(path, &sketch.to_bytes())?;
+    output::write_result(path, &sketch.to_bytes())?;
     if json {
         return output::print_json(&json!({
             "output": path, "rows": sketch.rows(), "rows_std": sketch.rows_std(), "noise_std": sketch.moments().noise_std,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use compressive::design::scale::ScaleRule;
 use compressive::design::{FeatureParts, Reason, Request, Task};
 use compressive::{Bounds, Column};
-use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, ReadOptions, Recipe, write_atomic};
+use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, ReadOptions, Recipe};
 use serde_json::json;
 
 use super::sketch::with_progress;
@@ -28,7 +28,7 @@ pub fn run(args: &DesignArgs) -> Result<()> {
         again: false,
     };
     let Recipe { spec, reasons, pilot } = find_recipe(&mut job, &mut dataset, &args.recipe, way)?;
-    write_atomic(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
+    output::write_result(&args.output, format!("{}\n", spec.to_json_pretty()).as_bytes())?;
     if args.json {
         let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
         return output::print_json(&json!({

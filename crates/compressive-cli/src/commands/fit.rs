@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use compressive::design::Task;
 use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams, Learned, Start, learn};
 use compressive::{Moments, Named, SketchOperator, SketchSpec};
-use compressive_io::{Dataset, ReadOptions, write_atomic};
+use compressive_io::{Dataset, ReadOptions};
 
 use super::classify;
 use compressive::design::PILOT_ROWS;
@@ -112,7 +112,7 @@ impl Found {
     ) -> Result<()> {
         let model = &self.learned.model;
         if let Some(path) = path {
-            write_atomic(path, format!("{}\n", model.to_json()).as_bytes())?;
+            output::write_result(path, format!("{}\n", model.to_json()).as_bytes())?;
         }
         if json {
             let mut value = serde_json::to_value(model)?;
@@ -121,7 +121,7 @@ impl Found {
             return output::print_json(&value);
         }
         let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed, &Flags);
-        if let Some(path) = path {
+        if let Some(path) = path.filter(|path| !output::is_standard(path)) {
             text.push_str(&format!("{}: the model\n", path.display()));
         }
         output::print(&text)

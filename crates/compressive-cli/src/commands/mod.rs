@@ -59,7 +59,13 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 fn read(path: &Path) -> Result<Vec<u8>> {
     let with = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)).with_context(with)?;
+    if crate::output::is_standard(path) {
+        std::io::stdin().take(FILE_MAX + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+    } else {
+        File::open(path)
+            .and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes))
+            .with_context(with)?;
+    }
     if bytes.len() as u64 > FILE_MAX {
         bail!(
             "{} has more than {}, which no sketch, recipe or model has",

@@ -1,15 +1,16 @@
 //! `kmeans`, `gmm` and `pca`: recipe, one pass and fit in one go.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use compressive::design::{Request, Task};
 use compressive::learn::{AUTO_MOST, Decoder, LearnParams, improve};
-use compressive_io::{ReadOptions, write_atomic};
+use compressive_io::ReadOptions;
 
 use super::design::{job, open_job, request_for, tell_reasons};
 use super::fit::{Learning, check_components, check_k, check_start, components, covariance, start_from};
 use super::sketch::{Done, Order};
 use super::{check_output, wrong_usage};
 use crate::args::{CovarianceArg, GmmArgs, KArg, KmeansArgs, OneLinerArgs, PcaArgs, StartArg};
+use crate::output;
 
 /// Clusters a table.
 pub fn kmeans(args: &KmeansArgs) -> Result<()> {
@@ -33,6 +34,11 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
             "--private is for `design` and `sketch`: here the model would be learned from exact sums and would not be private; use design, sketch, privatize, fit",
         );
     }
+    if let Some(sketch) = args.data.data.iter().find(|input| input.ends_with(".sketch")) {
+        bail!(
+            "{sketch} is a sketch, whose rows are summed already; learn from it: compressive fit {sketch} --task {task} -k K"
+        );
+    }
     check_k(args.k)?;
     check_components(task, args.k, &args.learn)?;
     for path in args.output.iter().chain(&args.keep) {
@@ -42,7 +48,7 @@ fn run(task: Task, args: &OneLinerArgs, shape: Option<&CovarianceArg>) -> Result
     let done = sketch(task, args)?;
     let sketch = done.outcome.sketches.values().next().context("no sketch was made")?;
     if let Some(path) = &args.keep {
-        write_atomic(path, &sketch.to_bytes())?;
+        output::write_result(path, &sketch.to_bytes())?;
     }
     let quiet = args.data.quiet;
     done.tell_skipped(quiet);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use compressive::design::{Reason, Request};
 use compressive::{Backend, Sketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, Readable, Recipe, write_atomic};
+use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, Readable, Recipe};
 use serde_json::json;
 
 use super::design::{Way, find_recipe, job, note, open_job, request, tell_reasons};
@@ -145,7 +145,7 @@ fn write_all(args: &SketchArgs, sketches: &BTreeMap<String, Sketch>) -> Result<W
         } else {
             args.output.join(format!("{}.sketch", file_name(group)))
         };
-        write_atomic(&path, &sketch.to_bytes())?;
+        output::write_result(&path, &sketch.to_bytes())?;
         files.push((group.clone(), path));
     }
     Ok(files)
@@ -229,7 +229,7 @@ impl Done {
 /// The files written, one a line.
 fn list(done: &Done, files: &Written) -> String {
     let mut text = String::new();
-    for (group, path) in files {
+    for (group, path) in files.iter().filter(|(_, path)| !output::is_standard(path)) {
         let sketch = &done.outcome.sketches[group];
         let size = file_size(path);
         let ratio = sketch.rows() as f64 * done.operator.dim() as f64 * 8.0 / size.max(1) as f64;

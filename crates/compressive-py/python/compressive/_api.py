@@ -109,8 +109,8 @@ def design(
     seed : int
         Seed of the sample and the frequencies.
     cyclic : str, list of str, or {column: period}, optional
-        Read dates as their place in an "hour", "day", "week" or "year"; a column by itself may have a number, in its own
-        units, as its period.
+        Read dates as their place in an "hour", "day", "week" or "year"; a column by itself may have a number, in its
+        own units, as its period.
     **recipe
         `size`, `law`, `scale`, `feature`, `table`, `image`, `complex`, `dither`, `whiten`, `scaling`, `structured`: as
         the flags of ``compressive design``; `table` is a sequence of numbers. `moments=False` keeps no exact means,
@@ -123,9 +123,7 @@ def design(
         Its `reasons` say why it is what it is.
     """
     interpret = private is None
-    rows = source(
-        data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows, interpret=interpret, cyclic=cyclic
-    )
+    rows = source(data, columns, exclude=exclude, skip_bad_rows=skip_bad_rows, interpret=interpret, cyclic=cyclic)
     asked = wanted(task=task, k=k, bounds=bounds_of(bounds, rows.columns), seed=seed, **recipe)
     return recipe_of(rows, asked, pilot=pilot, private=private, threads=threads, ledger=ledger)
 

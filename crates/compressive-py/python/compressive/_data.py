@@ -46,16 +46,7 @@ def source(
         return data
 
     def reading() -> dict[str, Any]:
-        return {
-            "columns": None if columns is None else list(columns),
-            "readings": readings,
-            "exclude": list(exclude),
-            "by": _name(by),
-            "weights": _name(weights),
-            "skip_bad_rows": skip_bad_rows,
-            "interpret": interpret,
-            "cyclic": _circles(cyclic),
-        }
+        return wanted_rows(columns, readings, exclude, _name(by), _name(weights), skip_bad_rows, interpret, cyclic)
 
     if isinstance(data, str | os.PathLike) or _is_paths(data):
         paths = [data] if isinstance(data, str | os.PathLike) else list(data)
@@ -75,6 +66,29 @@ def source(
         name = "the table" if in_memory else "the stream"
         return Source.from_arrow(data, name, in_memory, reading())
     return _from_array(data, columns, exclude, weights, by, skip_bad_rows)
+
+
+def wanted_rows(
+    columns: Sequence[str] | None = None,
+    readings: str | None = None,
+    exclude: Sequence[str] = (),
+    by: str | None = None,
+    weights: str | None = None,
+    skip_bad_rows: bool = False,
+    interpret: bool = False,
+    cyclic: Any = (),
+) -> dict[str, Any]:
+    """What is to be read of a table with named columns."""
+    return {
+        "columns": None if columns is None else list(columns),
+        "readings": readings,
+        "exclude": list(exclude),
+        "by": by,
+        "weights": weights,
+        "skip_bad_rows": skip_bad_rows,
+        "interpret": interpret,
+        "cyclic": _circles(cyclic),
+    }
 
 
 def _circles(cyclic: Any) -> list[tuple[str | None, float]]:

@@ -11,7 +11,6 @@ __version__: str
 PILOT_ROWS: int
 LOOK_SHARE: float
 PERIODS: dict[str, float]
-PERIODS: dict[str, float]
 TASKS: list[str]
 FEATURES: list[str]
 WAVES: dict[str, tuple[float, int, float]]

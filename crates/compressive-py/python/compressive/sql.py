@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from ._api import Progress
 from ._api import sketch as _sketch
+from ._data import wanted_rows
 from ._native import CompressiveError, Sketch, SketchSpec, Source
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def _group_names(pa: Any, table: Any, name: str, skip_bad_rows: bool) -> list[st
     # The reader of tables names groups as the command line does; it is asked for all rows, with their numbers.
     number = "row" if name != "row" else "number"
     numbered = pa.table({number: np.arange(len(table), dtype=np.float64), name: table[name]})
-    rows = Source.from_arrow(numbered, "the result", True, [number], [], name, None, True)
+    rows = Source.from_arrow(numbered, "the result", True, wanted_rows([number], by=name, skip_bad_rows=True))
     names: list[str | None] = [None] * len(table)
     try:
         places, found = rows.pilot(len(table), 0)

@@ -20,6 +20,8 @@ pub(super) enum Expr {
     Number(f64),
     /// The value of a column.
     Column(usize),
+    /// Whether a row has the level of a category whose indicator is this column.
+    Level(usize),
     /// The mean of the linear part of that index.
     Mean(usize),
     /// The number of rows.
@@ -58,6 +60,10 @@ pub(super) enum Operator {
     Or,
 }
 
+/// What an indicator is compared with: cells of several levels have a normal law of its mean and variance,
+/// of which about the share of the level lies above.
+const LEVEL_BAR: f64 = 0.5;
+
 impl Expr {
     pub(super) fn binary(operator: Operator, a: Expr, b: Expr) -> Expr {
         Expr::Binary(operator, Box::new(a), Box::new(b))
@@ -68,6 +74,7 @@ impl Expr {
         match self {
             Expr::Number(value) => *value,
             Expr::Column(column) => scope.row[*column],
+            Expr::Level(column) => truth(scope.row[*column] >= LEVEL_BAR),
             Expr::Mean(index) => scope.means[*index],
             Expr::Rows => scope.rows,
             Expr::Call(function, a) => function.apply(a.eval(scope)),
@@ -97,14 +104,15 @@ impl Expr {
                 b.bars(out);
             }
             Expr::Call(_, a) => a.bars(out),
-            _ => {}
+            Expr::Level(c) => out.push((*c, LEVEL_BAR)),
+            Expr::Column(_) | Expr::Number(_) | Expr::Mean(_) | Expr::Rows => {}
         }
     }
 
     /// Columns that the expression has, as often as it has them.
     pub(super) fn columns(&self, out: &mut Vec<usize>) {
         match self {
-            Expr::Column(c) => out.push(*c),
+            Expr::Column(c) | Expr::Level(c) => out.push(*c),
             Expr::Call(_, a) => a.columns(out),
             Expr::Binary(_, a, b) => {
                 a.columns(out);
@@ -114,10 +122,23 @@ impl Expr {
         }
     }
 
+    /// The share of rows on which it holds, as a mean: that of an indicator is the share of its level, which
+    /// says more than where the indicator lies.
+    pub(super) fn share(self) -> Expr {
+        match self {
+            Expr::Level(column) => Expr::Column(column),
+            Expr::Call(Function::Not, inner) if matches!(*inner, Expr::Level(_)) => {
+                Expr::binary(Operator::Subtract, Expr::Number(1.0), inner.share())
+            }
+            other => other,
+        }
+    }
+
     /// Whether the value is 0 or 1 by construction.
     pub(super) fn is_condition(&self) -> bool {
         match self {
             Expr::Call(function, _) => *function == Function::Not,
+            Expr::Level(_) => true,
             Expr::Binary(operator, ..) => operator.is_condition(),
             _ => false,
         }

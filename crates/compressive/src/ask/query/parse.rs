@@ -9,8 +9,10 @@
 //! or         = and { "or" and }            and  = not { "and" not }          not   = "not" not | chain
 //! chain      = sum { ("<" | "<=" | ">" | ">=") sum }                        sum   = term { ("+" | "-") term }
 //! term       = sign { ("*" | "/") sign }   sign = "-" sign | power           power = atom [ "^" sign ]
-//! atom       = number | column | `column` | abs(value) | exp(value) | log(value) | sqrt(value) | "(" or ")"
+//! atom       = column ("=" | "!=") level | number | column | `column` | abs(value) | exp(value) | log(value) | sqrt(value) | "(" or ")"
 //! ```
+//!
+//! A level is a text in quotes, or a word or a number, of a column that is read as a category.
 //!
 //! A chain `1 < x <= 3` means that both comparisons hold.
 
@@ -341,11 +343,55 @@ impl Parser<'_> {
                 Ok(value)
             }
             Token::Name { text, quoted } if quoted || *self.peek() != Token::Symbol("(") => {
-                self.column(start, &text)
+                match self.equality() {
+                    Some(equal) => self.level(start, &text, equal),
+                    None => self.column(start, &text),
+                }
             }
             Token::Name { text, .. } => self.call(start, &text),
             other => self.fail_at(start, format!("expected a number, a column or a function, found {other}")),
         }
+    }
+
+    /// Takes `=` or `!=`; whether it was the former.
+    fn equality(&mut self) -> Option<bool> {
+        if self.take("=") || self.take("==") {
+            return Some(true);
+        }
+        self.take("!=").then_some(false)
+    }
+
+    /// Whether the row's level of a category is, or is not, the one that is next.
+    fn level(&mut self, start: usize, column: &str, equal: bool) -> Result<Expr> {
+        if !self.inside {
+            return self
+                .fail_at(start, "a condition belongs inside an aggregate, such as share(x < 3)".into());
+        }
+        let prefix = format!("{column}=");
+        let levels = || self.columns.iter().filter_map(|name| name.strip_prefix(&prefix));
+        if levels().next().is_none() {
+            let problem = match self.columns.iter().any(|name| name == column) {
+                true => {
+                    "equality of numbers cannot be answered from a sketch; ask for a range, such as 2.5 <= x and x < 3.5"
+                }
+                false => "equality is for columns that are read as categories, and this is none of them",
+            };
+            return self.fail_at(start + 1, problem.into());
+        }
+        let at = self.next;
+        let level = match self.advance() {
+            Token::Text(text) | Token::Name { text, .. } => text,
+            Token::Number(value) => value.to_string(),
+            other => return self.fail_at(at, format!("expected a level in quotes, found {other}")),
+        };
+        let Some(index) = self.columns.iter().position(|name| *name == format!("{prefix}{level}")) else {
+            let known: Vec<&str> =
+                self.columns.iter().filter_map(|name| name.strip_prefix(&prefix)).take(12).collect();
+            let known = known.join(", ");
+            return self.fail_at(at, format!("`{column}` has no level {level:?} of its own; it has {known}"));
+        };
+        let found = Expr::Level(index);
+        Ok(if equal { found } else { Expr::Call(Function::Not, Box::new(found)) })
     }
 
     fn column(&self, start: usize, name: &str) -> Result<Expr> {
@@ -420,7 +466,7 @@ impl Parser<'_> {
         self.expect(")")?;
         let rows = |mean| Expr::binary(Operator::Multiply, Expr::Rows, mean);
         Ok(match (name, other) {
-            ("sum" | "count", _) => rows(self.mean(Linear::of(value))),
+            ("sum" | "count", _) => rows(self.mean(Linear::of(value.share()))),
             ("var", _) => self.covariance(value.clone(), value),
             ("std", _) => root(self.covariance(value.clone(), value)),
             ("cov", Some(other)) => self.covariance(value, other),
@@ -429,7 +475,7 @@ impl Parser<'_> {
                 let (a, b) = (self.covariance(value.clone(), value), self.covariance(other.clone(), other));
                 Expr::binary(Operator::Divide, both, root(Expr::binary(Operator::Multiply, a, b)))
             }
-            _ => self.mean(Linear::of(value)),
+            _ => self.mean(Linear::of(value.share())),
         })
     }
 

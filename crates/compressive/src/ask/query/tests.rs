@@ -320,3 +320,27 @@ fn what_moments_do_not_say_is_estimated_beside_them() {
     let found = numbers(&operator, &moments, &["mean(x)", "var(x)"], &QueryParams::default());
     assert_eq!((found[0].exact, found[1].exact), (true, false), "whitened variances are those of mixtures");
 }
+
+#[test]
+fn levels_of_categories_are_compared_by_name() {
+    let columns = ["x", "cut=Ideal", "cut=(other)"].map(String::from);
+    let parse = |text: &str| Query::parse(text, &columns);
+    // A share of a level alone is the mean of its indicator, which exact moments answer.
+    for text in ["share(cut = 'Ideal')", "share(cut == \"Ideal\")", "share(cut=Ideal)"] {
+        assert_eq!(parse(text).unwrap().linears, parse("mean(`cut=Ideal`)").unwrap().linears, "{text}");
+    }
+    let both = parse("share(cut != 'Ideal' and x < 1)").unwrap();
+    let value = |row: &[f64]| both.linears[0].at(row, &[0.0]);
+    assert_eq!([value(&[0.0, 0.0, 1.0]), value(&[0.0, 1.0, 0.0]), value(&[2.0, 0.0, 1.0])], [1.0, 0.0, 0.0]);
+    for (text, word) in [
+        ("share(cut = 'Fair')", "it has Ideal, (other)"),
+        ("share(x = 1)", "equality of numbers"),
+        ("share(colour = 'red')", "read as categories"),
+        ("share(cut = 'Ideal)", "not closed"),
+        ("cut = 'Ideal'", "inside an aggregate"),
+        ("share(cut = )", "a level in quotes"),
+    ] {
+        let message = parse(text).unwrap_err().to_string();
+        assert!(message.contains(word), "{text}: {message}");
+    }
+}

@@ -13,6 +13,8 @@ pub(super) enum Token {
         text: String,
         quoted: bool,
     },
+    /// A text in quotes: a level of a category.
+    Text(String),
     Symbol(&'static str),
     End,
 }
@@ -22,6 +24,7 @@ impl fmt::Display for Token {
         match self {
             Token::Number(value) => write!(out, "the number {value}"),
             Token::Name { text, .. } => write!(out, "`{text}`"),
+            Token::Text(text) => write!(out, "the text {text:?}"),
             Token::Symbol(symbol) => write!(out, "`{symbol}`"),
             Token::End => write!(out, "the end"),
         }
@@ -31,7 +34,7 @@ impl fmt::Display for Token {
 /// Longest query, in characters.
 const LENGTH_MAX: usize = 10_000;
 
-const SYMBOLS: [&str; 12] = ["<=", ">=", "<", ">", "+", "-", "*", "/", "^", "(", ")", ","];
+const SYMBOLS: [&str; 15] = ["<=", ">=", "==", "!=", "<", ">", "=", "+", "-", "*", "/", "^", "(", ")", ","];
 
 /// Splits a query, each token with the place of its first character; the last is the end.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token, usize)>> {
@@ -66,12 +69,12 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, usize)>> {
         } else if c.is_alphabetic() || c == '_' {
             at += run(&|c| c.is_alphanumeric() || c == '_');
             Token::Name { text: chars[start..at].iter().collect(), quoted: false }
-        } else if c == '=' || c == '!' {
-            return fail(
-                at,
-                "equality cannot be answered from a sketch; ask for a range, such as 2.5 <= x and x < 3.5"
-                    .into(),
-            );
+        } else if c == '\'' || c == '"' {
+            let Some(length) = chars[at + 1..].iter().position(|other| *other == c) else {
+                return fail(at, format!("this quote is not closed; write {c}level{c}"));
+            };
+            at += length + 2;
+            Token::Text(chars[start + 1..at - 1].iter().collect())
         } else {
             let met = SYMBOLS.iter().find(|s| chars[at..].iter().copied().take(s.len()).eq(s.chars()));
             let Some(symbol) = met else {
