@@ -87,7 +87,7 @@ impl Verdict {
 pub struct Share {
     /// The best estimate, or the bound.
     pub value: f64,
-    /// Lower end of an interval of about 95%.
+    /// Lower end of the interval that the noise of the sketches leaves.
     pub low: f64,
     /// Its upper end; 1 for a bound.
     pub high: f64,

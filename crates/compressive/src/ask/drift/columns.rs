@@ -145,14 +145,14 @@ pub(super) fn changes(
             s.min(t) > NO_DEVIATION * s.max(t).max(before.mean[c].abs().max(after.mean[c].abs()))
         })
         .collect();
-    for c in 0..d {
+    for (c, varies) in varies.iter().enumerate() {
         let (s, t) = (before.deviation(c), after.deviation(c));
         let error = (s * s / a.rows() as f64 + t * t / b.rows() as f64).sqrt();
         if error > 0.0 {
             let (x, y) = (before.mean[c], after.mean[c]);
             all.push(change(Statistic::Mean { column: c }, (x, y), error, (y - x) / error));
         }
-        if varies[c] {
+        if *varies {
             let error = 0.5 * (tails.square(c) * inverse_rows).sqrt();
             let score = (t / s).ln() / error;
             all.push(change(Statistic::Deviation { column: c }, (s, t), error * (s * t).sqrt(), score));

@@ -69,7 +69,8 @@ fn a_new_cluster_is_a_place_that_gained_its_share() {
         assert_eq!(d.verdict(0.01), Verdict::Different);
         let place = &d.gained[0];
         assert!((place.location[1] - 140.0).abs() < 5.0 && (place.location[2] - 2.0).abs() < 0.6, "{d:?}");
-        assert!((0.015..0.045).contains(&d.share.value), "{:?}", d.share);
+        // The cells near it are wider than it is, and the share is known to a factor of three.
+        assert!((0.01..0.09).contains(&d.share.value), "{:?}", d.share);
         assert_eq!(place.columns()[0], 1, "{place:?}");
     }
 }
