@@ -16,6 +16,8 @@ use crate::plan::{Plan, quote};
 #[derive(Debug)]
 pub(super) struct Roles {
     slots: Vec<Option<Slot>>,
+    /// What features are besides: the row's weight or group.
+    besides: Vec<(usize, Slot)>,
     delimiter: u8,
 }
 
@@ -26,13 +28,15 @@ impl Roles {
             let plain = matches!(source.entry, Entry::Number);
             slots[source.file_column] = Some(if plain { Slot::Feature(source.at) } else { Slot::Entry(i) });
         }
-        if let Some(column) = plan.weights {
-            slots[column] = Some(Slot::Weight);
+        let mut besides = Vec::new();
+        for (column, slot) in [(plan.weights, Slot::Weight), (plan.by, Slot::Group)] {
+            match column {
+                Some(column) if slots[column].is_some() => besides.push((column, slot)),
+                Some(column) => slots[column] = Some(slot),
+                None => {}
+            }
         }
-        if let Some(column) = plan.by {
-            slots[column] = Some(Slot::Group);
-        }
-        Roles { slots, delimiter }
+        Roles { slots, besides, delimiter }
     }
 }
 
@@ -97,6 +101,7 @@ impl BlockReader {
         let (mut bad, mut gap) = (None, false);
         let missing = self.plan.missing;
         loop {
+            let start = at;
             let slot = roles.slots.get(column).copied().flatten();
             let plain =
                 matches!(slot, Some(Slot::Feature(_))).then(|| plain_number(block, at, roles.delimiter));
@@ -136,6 +141,12 @@ impl BlockReader {
                 }
                 field.last
             };
+            for &(_, slot) in roles.besides.iter().filter(|(besides, _)| *besides == column) {
+                let field = next_field(block, start, roles.delimiter, scratch);
+                if !take_field(slot, field.text, row_start, out) {
+                    bad.get_or_insert_with(|| (slot, describe(field.text)));
+                }
+            }
             column += 1;
             if last {
                 break;

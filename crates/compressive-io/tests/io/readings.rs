@@ -230,3 +230,16 @@ fn times_of_a_day_are_seconds() {
     let path = folder.file("a.parquet", parquet_bytes(&batch, 10));
     assert_eq!(read_file(&path, &interpreted()).unwrap().values, [1.5, 60.0]);
 }
+
+#[test]
+fn a_column_of_a_recipe_may_give_the_groups_or_weights_besides() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "g,w,x\nred,2,1\nblue,3,4\n");
+    let levels = vec!["blue".to_owned(), "red".to_owned()];
+    let reading = Reading::Category { levels, other: false };
+    let recipe = vec![Column { column: "g".into(), reading }, Column::number("w"), Column::number("x")];
+    let options = ReadOptions { by: Some("g".into()), weights: Some("w".into()), ..ReadOptions::of(recipe) };
+    let rows = read_file(&path, &options).unwrap();
+    assert_eq!(rows.values, [0.0, 1.0, 2.0, 1.0, 1.0, 0.0, 3.0, 4.0]);
+    assert_eq!((rows.keys, rows.weights), (vec!["red".to_owned(), "blue".into()], vec![2.0, 3.0]));
+}
