@@ -59,8 +59,8 @@ fn nearest_avx2(columns: &[Lanes], centers: &[f32], halves: &[f32]) -> NearestTw
     let groups = centers.chunks_exact(NEAREST_CENTERS * d).zip(halves.chunks_exact(NEAREST_CENTERS));
     for (group, (centers, halves)) in groups.enumerate() {
         let mut scores = [[infinite; 2]; NEAREST_CENTERS];
-        for l in 0..NEAREST_CENTERS {
-            scores[l] = [_mm256_set1_ps(halves[l]); 2];
+        for (score, half) in scores.iter_mut().zip(halves) {
+            *score = [_mm256_set1_ps(*half); 2];
         }
         let (a, rest) = centers.split_at(d);
         let (b, rest) = rest.split_at(d);
@@ -68,17 +68,15 @@ fn nearest_avx2(columns: &[Lanes], centers: &[f32], halves: &[f32]) -> NearestTw
         for ((((x, a), b), c), e) in columns.iter().zip(a).zip(b).zip(c).zip(e) {
             // SAFETY: a column has two vectors of eight.
             let x = unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x.as_ptr().add(8))] };
-            let factors = [*a, *b, *c, *e];
-            for l in 0..NEAREST_CENTERS {
-                let factor = _mm256_set1_ps(factors[l]);
-                scores[l][0] = _mm256_fnmadd_ps(factor, x[0], scores[l][0]);
-                scores[l][1] = _mm256_fnmadd_ps(factor, x[1], scores[l][1]);
+            for (scores, factor) in scores.iter_mut().zip([*a, *b, *c, *e]) {
+                let factor = _mm256_set1_ps(factor);
+                scores[0] = _mm256_fnmadd_ps(factor, x[0], scores[0]);
+                scores[1] = _mm256_fnmadd_ps(factor, x[1], scores[1]);
             }
         }
-        for l in 0..NEAREST_CENTERS {
+        for (l, scores) in scores.into_iter().enumerate() {
             let number = _mm256_castsi256_ps(_mm256_set1_epi32((group * NEAREST_CENTERS + l) as i32));
-            for v in 0..2 {
-                let score = scores[l][v];
+            for (v, score) in scores.into_iter().enumerate() {
                 let closer = _mm256_cmp_ps::<_CMP_LT_OQ>(score, least[v]);
                 next[v] = _mm256_min_ps(next[v], _mm256_max_ps(least[v], score));
                 index[v] = _mm256_blendv_ps(index[v], number, closer);
@@ -109,12 +107,10 @@ fn nearest_of(columns: &[Lanes], centers: &[f32], halves: &[f32]) -> NearestTwo 
     for (number, (center, half)) in centers.chunks_exact(columns.len()).zip(halves).enumerate() {
         let mut scores = [*half; NEAREST_ROWS];
         for (x, c) in columns.iter().zip(center) {
-            for i in 0..NEAREST_ROWS {
-                scores[i] -= c * x[i];
-            }
+            scores.iter_mut().zip(x).for_each(|(score, x)| *score -= c * x);
         }
-        for i in 0..NEAREST_ROWS {
-            let (score, least, next) = (scores[i], found.least[i], found.next[i]);
+        for (i, score) in scores.into_iter().enumerate() {
+            let (least, next) = (found.least[i], found.next[i]);
             let larger = if least > score { least } else { score };
             found.next[i] = if next < larger { next } else { larger };
             found.least[i] = if score < least { score } else { least };
@@ -148,14 +144,14 @@ mod tests {
             centers[(k - 1) * d..].fill(0.0);
             halves[k - 1] = f32::INFINITY;
             for found in [nearest_two(&columns, &centers, &halves), nearest_of(&columns, &centers, &halves)] {
-                for i in 0..NEAREST_ROWS {
+                for (i, index) in found.index.iter().enumerate() {
                     let score = |l: usize| -> f64 {
                         let product = |c: usize| f64::from(columns[c][i]) * f64::from(centers[l * d + c]);
                         f64::from(halves[l]) - (0..d).map(product).sum::<f64>()
                     };
                     let mut scores: Vec<(f64, usize)> = (0..k).map(|l| (score(l), l)).collect();
                     scores.sort_by(|a, b| a.0.total_cmp(&b.0));
-                    assert_eq!(found.index[i] as usize, scores[0].1);
+                    assert_eq!(*index as usize, scores[0].1);
                     assert!((f64::from(found.least[i]) - scores[0].0).abs() < 1e-5);
                     assert!((f64::from(found.next[i]) - scores[1].0).abs() < 1e-5);
                 }

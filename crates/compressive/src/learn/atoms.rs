@@ -168,10 +168,7 @@ impl<'a> Found<'a> {
 
     /// Centres of the density by an algorithm, k-means if none is given, in the user's units, with their
     /// shares; none without a density. Distances are taken with columns divided by their spreads in the spec.
-    pub fn centres_of_density(
-        &self,
-        run: Option<fn(&Density, usize, u64, on_density::ToMetric<'_>) -> Option<on_density::Centres>>,
-    ) -> Result<Option<Shares>> {
+    pub fn centres_of_density(&self, run: Option<on_density::Clusters>) -> Result<Option<Shares>> {
         let Some(density) = &self.density else { return Ok(None) };
         let transform = &self.operator.spec().transform;
         let working = Working::new(transform)?;

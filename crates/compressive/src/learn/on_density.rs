@@ -108,6 +108,9 @@ const MEDIANS: Algorithm = Algorithm { run: |points, start| medians(points, star
 /// Coordinates in which distances are taken, from working ones; none if they are these.
 pub(super) type ToMetric<'a> = Option<&'a dyn Fn(&[f64]) -> Vec<f64>>;
 
+/// [`kmeans`] or [`kmedians`].
+pub(super) type Clusters = fn(&Density, usize, u64, ToMetric<'_>) -> Option<Centres>;
+
 /// k-means of a density; none if fewer than k cells have a weight.
 pub(super) fn kmeans(density: &Density, k: usize, seed: u64, metric: ToMetric<'_>) -> Option<Centres> {
     clusters(density, k, seed, metric, LLOYD)
