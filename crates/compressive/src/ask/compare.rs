@@ -177,7 +177,9 @@ impl Null {
             .enumerate()
             .map(|(j, radius)| (radius, (energy(j) - (square - energy(j)) / rows) / scale))
             .collect();
-        let c = (curve.iter().map(|p| p.1).sum::<f64>() / m as f64).max(0.0);
+        // Of the frequencies whose pairs are taken: both terms of a small difference must be of the same.
+        let used = m.min(PAIR_FREQUENCIES);
+        let c = (curve[..used].iter().map(|p| p.1).sum::<f64>() / used as f64).max(0.0);
         let curve = DecreasingCurve::fit(curve);
         let pairs: f64 = radii.iter().map(|(minus, plus)| curve.at(*minus) + curve.at(*plus)).sum();
         let n_pairs = radii.len().max(1) as f64;
