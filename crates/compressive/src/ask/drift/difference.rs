@@ -43,6 +43,9 @@ const BEYOND_CHANCE: f64 = 6.0;
 const SEARCH: (usize, usize) = (60, 40);
 /// New places may gain up to this many times what a first look gives.
 const ROOM: f64 = 2.0;
+/// Where rows came to a place that no cell is near, the share is known to this factor beside its interval: how
+/// tight they are is not known, and neighbouring cells make up for a wrong guess.
+const NEW_IS_ROUGH: f64 = 3.0;
 /// An S of up to this many times its mean is explained: a little above 1 is the step of the path.
 const EXPLAINED: f64 = 1.1;
 /// The box that is searched is this much wider than the data box.
@@ -81,6 +84,10 @@ pub(super) fn difference(pooled: &Target, a: &Target, b: &Target) -> Option<Diff
     if !places.is_empty() {
         add(&mut blocks, &mut weights, &places, sides);
         (share, gains) = Equations::new(&target, a, b, &blocks, &weights).fit()?;
+    }
+    if blocks.len() > kept.len() {
+        share[0] /= NEW_IS_ROUGH;
+        share[2] = (share[2] * NEW_IS_ROUGH).min(1.0);
     }
     Some(Difference { pooled: density, blocks, weights, gains, share })
 }

@@ -67,11 +67,11 @@ fn a_new_cluster_is_a_place_that_gained_its_share() {
             }
         });
         assert_eq!(d.verdict(0.01), Verdict::Different);
-        let place = &d.gained[0];
-        assert!((place.location[1] - 140.0).abs() < 5.0 && (place.location[2] - 2.0).abs() < 0.6, "{d:?}");
-        // The cells near it are wider than it is, and the share is known to a factor of three.
-        assert!((0.01..0.09).contains(&d.share.value), "{:?}", d.share);
-        assert_eq!(place.columns()[0], 1, "{place:?}");
+        let there = |x: &[f64]| (x[1] - 140.0).abs() < 5.0 && (x[2] - 2.0).abs() < 0.6;
+        let place = d.gained.iter().find(|place| there(&place.location));
+        // The share of the group itself is nearer than that of all cells, which make up for its width.
+        assert!(place.is_some_and(|p| (0.02..0.05).contains(&p.share) && p.columns()[0] > 0), "{d:?}");
+        assert!(d.share.low < 0.03 && d.share.high > 0.03, "{:?}", d.share);
     }
 }
 
