@@ -1,6 +1,6 @@
 //! A stream of sketches, one after the other: has the distribution changed, and when?
 //!
-//! 1. The sketch of the latest rows is a block. Of more than [`PER_SIZE`] blocks of one length the oldest two
+//! 1. The sketch of the latest rows is a block. Of more than `PER_SIZE` blocks of one length the oldest two
 //!    become one, so that after n sketches some $2 \log_2 n$ blocks are held, the shorter the younger.
 //! 2. Every border between two blocks is a possible change: the rows before it, back to the start or the last
 //!    alarm, are compared with those after it as in [`compare`](crate::ask::compare). Sums of blocks are all

@@ -193,7 +193,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The same from a fit that is nearly there, no closer than the noise of the sketch asks for, and not for
-    /// longer than [`WORK`].
+    /// longer than `WORK`.
     pub fn settle(&mut self, fit: &mut Fit) -> LbfgsInfo {
         let params =
             LbfgsParams { iterations_max: self.affordable(fit), ftol: NEARLY, ..LbfgsParams::default() };

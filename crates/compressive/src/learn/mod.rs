@@ -115,7 +115,7 @@ pub struct LearnParams {
     /// Threads, at least 1; they change the time, never the result.
     pub threads: usize,
     /// How long the search may take; principal components and generative networks do not ask. A model that
-    /// was cut says so: [`Stop::Cut`](crate::model::Stop::Cut).
+    /// was cut says so: [`Stop::Cut`].
     pub budget: Budget,
 }
 

@@ -9,7 +9,7 @@
 //! - add-remove neighbours: $\zeta$ discrete Laplace of scale $1 / \epsilon_2$; replace neighbours:
 //!   $\zeta = 0$ and $\epsilon_1 = \epsilon$, since the number of rows is public.
 //!
-//! A promise that comes from a file is worked out anew and refused if its noise does not keep it: [`verify`].
+//! A promise that comes from a file is worked out anew and refused if its noise does not keep it: `verify`.
 //!
 //! What the spec itself tells about the rows is part of the promise: see [`SpecOrigin`].
 

@@ -43,8 +43,8 @@ const BEYOND_CHANCE: f64 = 6.0;
 const SEARCH: (usize, usize) = (60, 40);
 /// New places may gain up to this many times what a first look gives.
 const ROOM: f64 = 2.0;
-/// Where rows came to a place that no cell is near, the share is known to this factor beside its interval: how
-/// tight they are is not known, and neighbouring cells make up for a wrong guess.
+/// Where rows came to a place that no cell is near, the share is known to this factor beside its interval:
+/// how tight they are is not known, and neighbouring cells make up for a wrong guess.
 const NEW_IS_ROUGH: f64 = 3.0;
 /// An S of up to this many times its mean is explained: a little above 1 is the step of the path.
 const EXPLAINED: f64 = 1.1;
