@@ -317,7 +317,8 @@ def ledger(
     Returns
     -------
     dict
-        `spent`, `total`, `cap`, `left`, `together` (the promise by zCDP, at the cap's delta) and the `head` of its chain.
+        `spent`, `total`, `cap`, `left`, `together` (the promise by zCDP, at the cap's delta) and the `head` of
+        its chain.
     """
     found: dict[str, Any] = json.loads(_native.ledger(path, cap_epsilon, cap_delta, dataset))
     return found

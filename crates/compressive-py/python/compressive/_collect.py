@@ -77,8 +77,9 @@ def push(
         collector too. For the feature `one-bit`.
     run : str, optional
         A name for these rows, by which a later call knows them. By default files are known by their paths, and rows
-        that are added at their end are sent by the next call; rows in memory are known by a digest of their values. Streams that can be read once need a name. A name
-        stands for the rows, in their order: use another one for other rows.
+        that are added at their end are sent by the next call; rows in memory are known by a digest of their values.
+        Streams that can be read once need a name. A name stands for the rows, in their order: use another one for
+        other rows.
     again : bool
         Count rows that were pushed before once more.
     batch : int
