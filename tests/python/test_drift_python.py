@@ -19,7 +19,9 @@ def test_drift_tells_the_column_that_moved(pair):
     assert found and found.verdict == "different"
     assert found.changes[0]["statistic"] == "mean" and found.changes[0]["columns"] == ["x1"]
     assert found.comparison == compressive.compare(*pair)
-    assert 0 < found.share["low"] <= found.share["value"] <= found.share["high"] < 0.2
+    # The total variation of N(0, 1) and N(0.3, 1) is 0.119. The interval is wide where places count as new.
+    assert 0 < found.share["low"] <= found.share["value"] <= found.share["high"] < 0.4
+    assert found.share["value"] < 0.15 and found.share["high"] > 0.119
     assert "mean of x1" in repr(found)
     assert found._repr_html_().startswith("<table>") and "mean of x1" in found._repr_html_()
 
