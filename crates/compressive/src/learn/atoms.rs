@@ -132,7 +132,7 @@ impl<'a> Found<'a> {
                 (decoded, vec![candidate])
             }
             Components::Between(low, high) if density.is_some() => {
-                choose_k::choose_by_score(low, high, shape.is_none(), &mut |k| decode(k))?
+                choose_k::choose_by_score((low, high), target.rows, shape.is_none(), &mut |k| decode(k))?
             }
             Components::Between(low, high) => choose_k::choose(low, high, &mut |k| decode(k))?,
         };
@@ -309,8 +309,9 @@ fn from_density(
     Ok(if lost < 0.0 || (explains && lost < TOLERATED) { Decoded { score, ..polished } } else { own })
 }
 
-/// Rows for each parameter below which a mixture is not polished: the polish knows no prior.
-const ROWS_PER_PARAMETER: f64 = 10.0;
+/// Rows for each parameter below which a mixture is not polished, as the polish knows no prior, and below which
+/// explaining the sketch does not tell how many components there are.
+pub(super) const ROWS_PER_PARAMETER: f64 = 10.0;
 /// Misfit after a descent above which the sketch will not be explained.
 const NEARLY: f64 = 5.0;
 /// The least of [`polished_up_to`].

@@ -13,8 +13,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::density::atom::AtomFamily;
 use crate::error::{Error, Result};
 use crate::learn::Decoded;
+use crate::learn::atoms::ROWS_PER_PARAMETER;
 use crate::model::{Explained, Misfit};
 use crate::num::budget;
 
@@ -83,11 +85,11 @@ pub(super) fn choose(
     Ok((all.swap_remove(chosen).1, candidates))
 }
 
-/// The same where there is a density. The first number that explains the sketch is taken, else the one of the
-/// best score.
+/// The same where there is a density. The first number that explains the sketch of enough rows is taken, else
+/// the one of the best score.
 pub(super) fn choose_by_score(
-    low: usize,
-    high: usize,
+    (low, high): (usize, usize),
+    rows: f64,
     higher_is_better: bool,
     decode: &mut dyn FnMut(usize) -> Result<Decoded>,
 ) -> Result<(Decoded, Vec<Candidate>)> {
@@ -103,7 +105,10 @@ pub(super) fn choose_by_score(
             Err(error) if k > low && matches!(error.cause(), Error::Task { .. }) => break,
             other => other?,
         };
-        let (explains, loss) = (decoded.misfit.explained() == Explained::Yes, loss(&decoded));
+        // With a parameter for every few rows anything can be explained.
+        let parameters = (k * (1 + decoded.family.n_params())) as f64;
+        let enough = rows >= ROWS_PER_PARAMETER * parameters;
+        let (explains, loss) = (enough && decoded.misfit.explained() == Explained::Yes, loss(&decoded));
         all.push((Candidate::of(k, &decoded), decoded));
         if best.is_none_or(|(lowest, _)| loss < lowest) {
             best = Some((loss, all.len() - 1));
