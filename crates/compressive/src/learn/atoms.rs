@@ -309,8 +309,8 @@ fn from_density(
     Ok(if lost < 0.0 || (explains && lost < TOLERATED) { Decoded { score, ..polished } } else { own })
 }
 
-/// Rows for each parameter below which a mixture is not polished, as the polish knows no prior, and below which
-/// explaining the sketch does not tell how many components there are.
+/// Rows for each parameter below which a mixture is not polished, as the polish knows no prior, and below
+/// which explaining the sketch does not tell how many components there are.
 pub(super) const ROWS_PER_PARAMETER: f64 = 10.0;
 /// Misfit after a descent above which the sketch will not be explained.
 const NEARLY: f64 = 5.0;
