@@ -293,3 +293,23 @@ def test_a_search_without_time_gives_a_usable_model_and_says_that_it_was_cut(pro
     text = program("kmeans", "rows.npy", "-k", 5, "--seconds", 100, "-o", "model.json")
     assert "cut short" not in text and model_of(tmp_path)["origin"]["info"]["stop"] != "cut"
     assert "number of seconds" in program.fails("fit", "s.sketch", "-k", 5, "--seconds", "soon", code=2)
+
+
+def test_rows_with_missing_entries_have_labels_where_the_recipe_fills_them(program, tmp_path):
+    rng = np.random.default_rng(3)
+    rows = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(9, 1, (200, 2))])
+    text = [[f"{x:.4f}" for x in row] for row in rows]
+    text[7][1] = ""
+    text[301][0] = "NA"
+    (tmp_path / "gaps.csv").write_text("a,b\n" + "".join(",".join(row) + "\n" for row in text))
+    for command in ("kmeans", "gmm"):
+        program(command, "gaps.csv", "-k", 2, "-o", "model.json")
+        fill = json.loads((tmp_path / "model.json").read_text())["fill"]
+        program("predict", "model.json", "gaps.csv", "-o", "labels.csv")
+        labels = np.loadtxt(tmp_path / "labels.csv", skiprows=1)
+        filled = rows.copy()
+        filled[7, 1], filled[301, 0] = fill[1], fill[0]
+        np.savetxt(tmp_path / "filled.csv", filled, delimiter=",", header="a,b", comments="", fmt="%.4f")
+        program("predict", "model.json", "filled.csv", "-o", "others.csv")
+        assert (labels == np.loadtxt(tmp_path / "others.csv", skiprows=1)).all() and len(labels) == 400
+        assert json.loads(program("score", "model.json", "gaps.csv", "--json").stdout)["rows"] == 400

@@ -43,8 +43,8 @@ use clap::error::ErrorKind;
 use compressive::ask::Distribution;
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
-use compressive::{Sketch, SketchSpec};
-use compressive_io::sweep;
+use compressive::{Missing, Sketch, SketchSpec};
+use compressive_io::{ReadOptions, sweep};
 
 use crate::output::bytes as bytes_text;
 
@@ -74,6 +74,12 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         );
     }
     Ok(bytes)
+}
+
+/// How rows for a model are read: with missing entries where it fills them.
+pub fn reading(model: &Model) -> ReadOptions {
+    let missing = if model.fill.is_empty() { Missing::Error } else { Missing::Fill };
+    ReadOptions { missing, ..ReadOptions::default() }
 }
 
 /// Reads a sketch file of either kind.

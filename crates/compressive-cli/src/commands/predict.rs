@@ -4,14 +4,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use compressive::model::{Content, Model, Predictor, Scores, Wanted};
-use compressive_io::{
-    CellType, Cells, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
-};
+use compressive_io::{CellType, Cells, Encoded, Ready, RowChunk, TableFormat, TableWriter, pass_in_order};
 use serde_json::json;
 
 use super::design::{note, open};
 use super::sketch::with_progress;
-use super::{check_output, read_model};
+use super::{check_output, read_model, reading};
 use crate::args::PredictArgs;
 use crate::output::{self, count, seconds};
 
@@ -33,7 +31,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         );
     }
     let format = TableFormat::of(&args.output, &columns(&model, args.probabilities))?;
-    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), reading(&model))?;
     let mut writer = TableWriter::create(&args.output, &format)?;
     let (mut counts, mut bad) = (vec![0u64; model.k], 0u64);
     let start = Instant::now();

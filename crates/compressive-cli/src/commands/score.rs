@@ -11,7 +11,7 @@ use serde_json::json;
 use super::design::{note, open};
 use super::score_components;
 use super::sketch::with_progress;
-use super::{generator, read_model};
+use super::{generator, read_model, reading};
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
 
@@ -32,7 +32,7 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
     if let Content::Classify(classifier) = &model.content {
         return super::score_classes::run(args, &model, classifier);
     }
-    let options = ReadOptions { by: args.labels.clone(), ..ReadOptions::default() };
+    let options = ReadOptions { by: args.labels.clone(), ..reading(&model) };
     let data = args.data.data_args();
     let mut dataset = open(&data, Some(model.table_columns()), options)?;
     let predictor = model.predictor()?;

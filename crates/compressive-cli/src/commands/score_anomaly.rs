@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::design::{note, open};
 use super::sketch::with_progress;
-use super::{check_output, is_sketch, read_distribution, read_model};
+use super::{check_output, is_sketch, read_distribution, read_model, reading};
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
 
@@ -26,10 +26,10 @@ enum Law {
 }
 
 impl Law {
-    fn read(args: &ScoreArgs) -> Result<(Law, Vec<Column>)> {
+    fn read(args: &ScoreArgs) -> Result<(Law, Vec<Column>, ReadOptions)> {
         if is_sketch(&args.model)? {
             let (distribution, spec) = read_distribution(&args.model)?;
-            return Ok((Law::Sketch(Box::new(distribution)), spec.table_columns()));
+            return Ok((Law::Sketch(Box::new(distribution)), spec.table_columns(), ReadOptions::default()));
         }
         let model = read_model(&args.model)?;
         if !matches!(model.content, Content::Gmm { .. }) {
@@ -39,7 +39,7 @@ impl Law {
             );
         }
         let predictor = model.predictor().with_context(|| args.model.display().to_string())?;
-        Ok((Law::Mixture(predictor), model.table_columns()))
+        Ok((Law::Mixture(predictor), model.table_columns(), reading(&model)))
     }
 
     fn log_densities(&self, rows: RowsRef<'_>) -> compressive::Result<Vec<f64>> {
@@ -90,8 +90,8 @@ pub fn run(args: &ScoreArgs) -> Result<()> {
     if let Some(path) = &args.output {
         check_output(path)?;
     }
-    let (law, columns) = Law::read(args)?;
-    let mut dataset = open(&args.data.data_args(), Some(columns), ReadOptions::default())?;
+    let (law, columns, options) = Law::read(args)?;
+    let mut dataset = open(&args.data.data_args(), Some(columns), options)?;
     let named = [("log_density".to_owned(), CellType::F64)];
     let mut out = match &args.output {
         Some(path) => {

@@ -20,8 +20,8 @@ pub(crate) mod units;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::sketch::spec::SketchSpec;
 use crate::sketch::spec::reading::{self, Column};
+use crate::sketch::spec::{Missing, SketchSpec};
 
 pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub(crate) use explained::Evidence;
@@ -54,6 +54,10 @@ pub struct Model {
     /// columns' own units.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spreads: Vec<f64>,
+    /// What takes the place of a missing entry of each column, where the recipe filled them; else a row with a
+    /// missing entry has no label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fill: Vec<f64>,
     /// How it was learned; absent from a model written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -156,8 +160,8 @@ pub struct Origin {
 impl Model {
     /// A model of columns of plain numbers whose origin is not known.
     pub fn new(content: Content, k: usize, columns: Vec<String>) -> Model {
-        let (readings, spreads) = (Vec::new(), Vec::new());
-        Model { format: MODEL_FORMAT, content, k, columns, readings, spreads, origin: None }
+        let (readings, spreads, fill) = (Vec::new(), Vec::new(), Vec::new());
+        Model { format: MODEL_FORMAT, content, k, columns, readings, spreads, fill, origin: None }
     }
 
     /// A model of the columns of a recipe. Where they are categories, dates or vectors as well as numbers,
@@ -167,7 +171,8 @@ impl Model {
         let mixed = centres && !spec.readings.is_empty();
         let spreads = if mixed { spec.transform.spread.clone() } else { Vec::new() };
         let readings = spec.readings.clone();
-        Model { readings, spreads, ..Model::new(content, k, spec.columns.clone()) }
+        let fill = if spec.missing == Missing::Fill { spec.transform.centre.clone() } else { Vec::new() };
+        Model { readings, spreads, fill, ..Model::new(content, k, spec.columns.clone()) }
     }
 
     /// Reads and checks a model.
@@ -247,6 +252,9 @@ impl Model {
             if let Some(s) = self.spreads.iter().find(|s| !(**s > 0.0)) {
                 return fail("spreads", format!("{s} is not positive"));
             }
+        }
+        if !self.fill.is_empty() {
+            check_table("fill", std::slice::from_ref(&self.fill), 1, d)?;
         }
         if k == 0 || d == 0 {
             return fail("k", format!("{k} components of {d} columns; there must be at least one of each"));

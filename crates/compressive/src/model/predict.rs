@@ -1,7 +1,7 @@
 //! Rows under a model: nearest centre or most likely component, probabilities, log-density.
 //!
 //! - k-means: the label of $x$ is $\arg\min_l \lVert x - c_l\rVert^2$, the first of equals; columns are
-//!   first divided by the model's `spreads`, where it has any.
+//!   first divided by the model's `spreads`, where it has any. Missing entries take the model's `fill`.
 //! - Mixture: with $t_l = \ln \alpha_l + \ln N(x; \mu_l, \Sigma_l)$ the label is $\arg\max_l t_l$, the
 //!   log-density $\ln\sum_l e^{t_l}$ and the probability of component l $e^{t_l} / \sum_{l'} e^{t_{l'}}$; the
 //!   largest term is taken out first, so that nothing overflows or vanishes.
@@ -96,11 +96,12 @@ impl Model {
                 return Err(refuse(problem).advise(Remedy::FitAgain(others.into())));
             }
             Content::Gmm { weights, covariances, .. } => {
-                return Ok(Predictor::mixture(weights, locations, covariances));
+                let mixture = Predictor::mixture(weights, locations, covariances);
+                return Ok(Predictor { fill: self.fill.clone(), ..mixture });
             }
         };
         let nearest = Nearest::new(&locations, self.dim());
-        Ok(Predictor { dim: self.dim(), nearest, inverse, components })
+        Ok(Predictor { dim: self.dim(), nearest, inverse, fill: self.fill.clone(), components })
     }
 }
 
@@ -112,6 +113,8 @@ pub struct Predictor {
     nearest: Nearest,
     /// What distances multiply each column by; empty for 1.
     inverse: Vec<f64>,
+    /// What takes the place of a missing entry of each column; empty if none may be missing.
+    fill: Vec<f64>,
     /// None for k-means.
     components: Option<Vec<Component>>,
 }
@@ -193,6 +196,7 @@ impl Predictor {
             dim,
             nearest: Nearest::new(&means, dim),
             inverse: Vec::new(),
+            fill: Vec::new(),
             components: Some(weights.iter().enumerate().map(component).collect()),
         }
     }
@@ -204,11 +208,21 @@ impl Predictor {
     /// not finite.
     pub fn measure(&self, rows: RowsRef<'_>, wanted: Wanted, out: &mut Scores) -> Result<()> {
         match rows {
-            RowsRef::F32(values) if self.inverse.is_empty() => self.measure_values(values, wanted, out),
-            RowsRef::F64(values) if self.inverse.is_empty() => self.measure_values(values, wanted, out),
+            RowsRef::F32(values) if self.takes_as_they_are(values) => {
+                self.measure_values(values, wanted, out)
+            }
+            RowsRef::F64(values) if self.takes_as_they_are(values) => {
+                self.measure_values(values, wanted, out)
+            }
             RowsRef::F32(values) => self.measure_scaled(values.iter().map(|x| f64::from(*x)), wanted, out),
             RowsRef::F64(values) => self.measure_scaled(values.iter().copied(), wanted, out),
         }
+    }
+
+    /// Whether values need neither scaling nor filling.
+    fn takes_as_they_are<T: Copy + Into<f64>>(&self, values: &[T]) -> bool {
+        let missing = || values.iter().fold(false, |any, v| any | (*v).into().is_nan());
+        self.inverse.is_empty() && (self.fill.is_empty() || !missing())
     }
 
     fn measure_scaled(
@@ -218,6 +232,10 @@ impl Predictor {
         out: &mut Scores,
     ) -> Result<()> {
         let mut values: Vec<f64> = values.collect();
+        if !self.fill.is_empty() {
+            let missing = values.iter_mut().zip(self.fill.iter().cycle()).filter(|(x, _)| x.is_nan());
+            missing.for_each(|(x, fill)| *x = *fill);
+        }
         scale(&mut values, &self.inverse);
         self.measure_values(&values, wanted, out)
     }
