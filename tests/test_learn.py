@@ -312,4 +312,4 @@ def test_rows_with_missing_entries_have_labels_where_the_recipe_fills_them(progr
         np.savetxt(tmp_path / "filled.csv", filled, delimiter=",", header="a,b", comments="", fmt="%.4f")
         program("predict", "model.json", "filled.csv", "-o", "others.csv")
         assert (labels == np.loadtxt(tmp_path / "others.csv", skiprows=1)).all() and len(labels) == 400
-        assert json.loads(program("score", "model.json", "gaps.csv", "--json").stdout)["rows"] == 400
+        assert program.json("score", "model.json", "gaps.csv")["rows"] == 400

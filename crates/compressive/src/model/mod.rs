@@ -54,8 +54,8 @@ pub struct Model {
     /// columns' own units.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spreads: Vec<f64>,
-    /// What takes the place of a missing entry of each column, where the recipe filled them; else a row with a
-    /// missing entry has no label.
+    /// What takes the place of a missing entry of each column, where the recipe filled them; else a row with
+    /// a missing entry has no label.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fill: Vec<f64>,
     /// How it was learned; absent from a model written by hand.
