@@ -102,12 +102,13 @@ def test_a_model_gives_rows_to_centres_in_the_units_it_was_learned_in(program, t
     model = json.loads((tmp_path / "m.json").read_text())
     spec = json.loads(program("inspect", "m.sketch", "--spec"))
     assert model["readings"] == spec["readings"] and model["spreads"] == spec["transform"]["spread"]
-    program("predict", "m.json", "rows.parquet", "-o", "labels.csv", "--skip-bad-rows")
+    program("predict", "m.json", "rows.parquet", "-o", "labels.csv")
     labels = np.loadtxt(tmp_path / "labels.csv", skiprows=1)
     rows = encoded(table, spec)
-    good = np.isfinite(rows).all(axis=1)
-    scaled = rows[good][:, None] / model["spreads"] - np.array(model["centers"]) / model["spreads"]
-    assert np.array_equal(labels[good], (scaled**2).sum(axis=2).argmin(axis=1)) and (labels[~good] == -1).all()
+    assert np.isnan(rows).any() and model["fill"] == spec["transform"]["centre"]
+    rows = np.where(np.isnan(rows), model["fill"], rows)
+    scaled = rows[:, None] / model["spreads"] - np.array(model["centers"]) / model["spreads"]
+    assert np.array_equal(labels, (scaled**2).sum(axis=2).argmin(axis=1))
 
 
 def test_vectors_of_any_list_type_are_columns_of_numbers(program, tmp_path):
