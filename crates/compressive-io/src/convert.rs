@@ -1,7 +1,7 @@
 //! Columns of Arrow as the numbers and the texts that rows are made of.
 //!
 //! Arrow's own `cast` turns every type into every other one; to have it costs a tenth of the program. Numbers
-//! and texts are what it makes of them, bit for bit, but for dictionaries of times, which are in seconds, too.
+//! and texts are bit for bit what it makes of them, but for dictionaries of times, which are in seconds.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
