@@ -163,8 +163,8 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn interpolate_both(self, pairs: &[[f64; 4]], y: [f64; 8]) -> [[i32; 8]; 2] {
         assert!(!pairs.is_empty(), "a table has values");
-        // SAFETY: the token proves AVX-512F. Every place is held within the pairs, and vectors and arrays of the
-        // same size have the same bits.
+        // SAFETY: the token proves AVX-512F. Every place is held within the pairs, and vectors and arrays of
+        // the same size have the same bits.
         unsafe {
             let (y, len) = (_mm512_loadu_pd(y.as_ptr()), _mm512_set1_pd(pairs.len() as f64));
             let x = _mm512_mul_pd(y, len);

@@ -10,9 +10,10 @@
 //! side by side, so that a look at the table is one load of 16 bytes. Plain arithmetic on arrays, which is
 //! compiled for every backend with its own instructions; nothing is fused, so that all give the same bits.
 //!
-//! Of a table whose length is a power of two from 4 on, both entries look at the same fraction of a step, three
-//! quarters of the table apart, so that one load of 32 bytes serves both. The places are then exact in `f64`
-//! whatever the phase; the fraction of the second is computed by itself, as y is rounded where r is tiny.
+//! Of a table whose length is a power of two from 4 on, both entries look at the same fraction of a step,
+//! three quarters of the table apart, so that one load of 32 bytes serves both. The places are then exact in
+//! `f64` whatever the phase; the fraction of the second is computed by itself, as y is rounded where r is
+//! tiny.
 //!
 //! Cost: two such loads, or one, and about 20 operations in `f64` a phase. Reference: \[SJ22\].
 
