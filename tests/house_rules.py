@@ -67,6 +67,19 @@ def functions(lines):
                 break
 
 
+def namesakes(files):
+    """Modules of the core that share a name, so that neither can be meant by it."""
+    seen = {}
+    for name in files:
+        if name.startswith(CORE) and name.endswith(".rs"):
+            parts = name.removeprefix(CORE).removesuffix(".rs").removesuffix("/mod").split("/")
+            if parts[-1] == "tests":
+                continue
+            if parts[-1] in seen:
+                yield f"{name}: a second module `{parts[-1]}`, beside {seen[parts[-1]]}"
+            seen[parts[-1]] = name
+
+
 def public_types(page):
     """The public types of a crate, from its page of all items, where rustdoc lists what can be reached."""
     return re.findall(r'<a href="[^"]*\b(?:struct|enum|union|trait|type)\.(\w+)\.html">', page)
@@ -83,6 +96,7 @@ def complaints():
     files = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "*.rs", "*.py"], capture_output=True, text=True, check=True
     ).stdout.split()
+    yield from namesakes(name for name in files if pathlib.Path(name).exists())
     for name in files:
         path = pathlib.Path(name)
         if not path.exists():

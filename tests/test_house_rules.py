@@ -1,7 +1,7 @@
 """The house rules are kept by the tree, and each rule of the core notices a planted breach."""
 
 import pytest
-from house_rules import CORE, TYPES_LIMIT, complaints, public_types, surface, too_many, upward
+from house_rules import CORE, TYPES_LIMIT, complaints, namesakes, public_types, surface, too_many, upward
 
 
 def test_the_tree_keeps_the_rules():
@@ -59,3 +59,10 @@ def test_public_types_are_counted_and_too_many_are_noticed():
     page = '<li><a href="fn.learn.html">learn</a></li>' + "".join(items[:TYPES_LIMIT])
     assert len(public_types(page)) == TYPES_LIMIT and list(too_many(page)) == []
     assert len(list(too_many(page + items[TYPES_LIMIT]))) == 1
+
+
+def test_a_second_module_of_a_name_is_noticed():
+    files = [CORE + name for name in ["learn/plan.rs", "learn/plan/tests.rs", "ask/query/mod.rs", "num/em/tests.rs"]]
+    assert list(namesakes(files)) == []
+    assert len(list(namesakes([*files, CORE + "privacy/plan.rs", "crates/compressive-io/src/plan.rs"]))) == 1
+    assert len(list(namesakes([*files, CORE + "sketch/query.rs"]))) == 1

@@ -4,7 +4,7 @@
 //! best of a fresh search with other seeds.
 //!
 //! - The reference has a clearly lower objective: the search was stuck. Of a Nystrom sketch that neither
-//!   explains, the objective is that of its weighted landmarks (file `landmarks.rs`), which is what `auto`
+//!   explains, the objective is that of its weighted landmarks (file `weighted_landmarks.rs`), which is what `auto`
 //!   then goes by.
 //! - The model has the lower objective, and is still far from a *known* good model: the objective prefers a
 //!   wrong answer, so the sketch is too small.

@@ -17,9 +17,9 @@
 //! Cost: O(n d log n) for the medians plus a few small sketches of the pilot.
 
 mod defaults;
-mod images;
 mod landmark_rules;
-mod outline;
+mod pilot_cells;
+mod pixels;
 mod private;
 mod reason;
 mod request;
@@ -119,7 +119,7 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         if let Some(at) = rows.iter().position(|x| x.is_nan()) {
             return Err(Error::NotFinite { row: at / dim, column: at % dim, value: rows[at] });
         }
-        return Ok(Designed { spec: images::design(rows, columns, shape, params)?, reasons });
+        return Ok(Designed { spec: pixels::design(rows, columns, shape, params)?, reasons });
     }
     let (transform, range) = transform(rows, columns, params, &mut reasons)?;
     let gaps = rows.iter().any(|x| x.is_nan());
@@ -150,7 +150,7 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         None => law,
     };
     let spec = finish(columns, transform, bounds, law, scale, params)?;
-    let spec = if params.outline { outline::with_outline(spec, rows, &working, params.k)? } else { spec };
+    let spec = if params.outline { pilot_cells::with_outline(spec, rows, &working, params.k)? } else { spec };
     Ok(Designed { spec, reasons })
 }
 

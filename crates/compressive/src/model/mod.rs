@@ -9,9 +9,9 @@
 //! # Ok::<(), compressive::Error>(())
 //! ```
 
-mod classify;
+mod classifier;
 mod explained;
-pub(crate) mod generator;
+pub(crate) mod generative;
 mod info;
 mod predict;
 mod project;
@@ -23,10 +23,10 @@ use crate::error::{Error, Result};
 use crate::sketch::spec::reading::{self, Column};
 use crate::sketch::spec::{Missing, SketchSpec};
 
-pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
+pub use classifier::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub(crate) use explained::Evidence;
 pub use explained::{Explained, Misfit};
-pub use generator::{Activation, Generator};
+pub use generative::{Activation, Generator};
 pub use info::{DecodeInfo, Stop};
 pub use predict::{Predictor, Scores, Wanted};
 pub use project::Projector;

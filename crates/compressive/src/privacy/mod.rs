@@ -17,13 +17,13 @@
 pub mod calibrate;
 pub mod compose;
 mod entropy;
+mod file;
 pub mod local;
 pub mod plan;
 mod private_sketch;
 pub mod release;
 pub mod sampler;
 pub mod sensitivity;
-mod wire;
 
 pub use entropy::{Entropy, SeededEntropy};
 pub use local::LocalResponse;

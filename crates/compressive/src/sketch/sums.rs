@@ -173,11 +173,6 @@ impl Sketch {
         self.weights
     }
 
-    /// Whether a row, now or before it was subtracted, had a weight that is not a whole number.
-    pub fn has_fractional_weights(&self) -> bool {
-        self.weights == RowWeights::Fractional
-    }
-
     pub(crate) fn note_weights(&mut self, weights: RowWeights) {
         self.weights = self.weights.join(weights);
     }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::expr::{Expr, Scope};
+use super::functions::Plan;
 use super::parse::QueryKind;
-use super::plan::Plan;
 use super::regress::Posterior;
 use super::{Answer, Bin, Estimate, Query, Value};
 use crate::num::linear::dot;

@@ -2,7 +2,7 @@
 //! sketch alone.
 //!
 //! Where the recipe has an outline, its cells, weighted by the sketch, are a density, and an answer is a mean
-//! under it (file `on_density.rs`). Without one, a law of the rows is learned:
+//! under it (file `of_cells.rs`). Without one, a law of the rows is learned:
 //!
 //! A sketch holds the means of some functions $\Phi$ of a row. The mean of any function f that a combination
 //! $b^\top\Phi$ comes close to is known with them (\[HSC22\]; moment to moment):
@@ -50,10 +50,10 @@ mod combine;
 mod entries;
 mod exact;
 mod expr;
+mod functions;
 mod law;
-mod on_density;
+mod of_cells;
 mod parse;
-mod plan;
 mod prior;
 mod regress;
 mod token;
@@ -71,11 +71,11 @@ use combine::Answers;
 use entries::Features;
 use exact::Exact;
 use expr::Linear;
+use functions::Plan;
 use law::Law;
 pub(super) use law::limits;
-use on_density::OnDensity;
+use of_cells::OnDensity;
 use parse::QueryKind;
-use plan::Plan;
 use prior::Waves;
 use regress::Regression;
 
@@ -273,7 +273,7 @@ fn estimate(
         .iter()
         .map(|query| Plan::new(operator, query, &samples[0], LEVELS))
         .collect::<Result<Vec<Plan>>>()?;
-    let groups = plan::groups(queries, &plans)?;
+    let groups = functions::groups(queries, &plans)?;
     let waves = Waves::new(operator, params.seed);
     let under = |which: usize| -> Result<_> {
         let (sample, threads) = (&samples[which], params.threads);

@@ -18,13 +18,13 @@
 //!
 //! Cost: 2 k m d multiply-adds forward and as many back (k m d^2 for `Full`), and one sine, cosine and
 //! exponential for each of k m entries. At landmarks instead of frequencies ([`Gaussian::at_landmarks`]) the
-//! sketch of an atom is its mean kernel value, see the file `kernel.rs`.
+//! sketch of an atom is its mean kernel value, see the file `at_landmarks.rs`.
 //!
 //! Reference: \[KBGP18\] eq. 15; the shared width is this project's own.
 
-mod kernel;
+mod at_landmarks;
 
-pub(crate) use kernel::{Kernel, Spread};
+pub(crate) use at_landmarks::{Kernel, Spread};
 
 use super::{AtomFamily, Batch, ParamBounds};
 use crate::num::linear::{dot, multiply, multiply_transposed};

@@ -7,12 +7,12 @@
 //! A complex vector is held as two real ones. For a feature with one block (the cosine) only the real parts
 //! count, and decoders keep the imaginary cotangents at zero.
 
+mod alpha_stable;
 mod gaussian;
-mod stable;
 
+pub(crate) use alpha_stable::Stable;
 pub use gaussian::{Gaussian, Shape};
 pub(crate) use gaussian::{Kernel, Spread};
-pub(crate) use stable::Stable;
 
 /// The sketches of k atoms, k rows of m complex numbers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -17,7 +17,7 @@
 //! computes with), and are written into the spec: a sketch with landmarks from the data shows m of its rows
 //! to whoever reads it. Only `box` landmarks may be published without a thought.
 
-mod greedy;
+mod largest_pivot;
 mod leverage;
 mod pilot;
 mod rpcholesky;
@@ -67,7 +67,7 @@ pub fn choose(
     let mut chosen = match rule {
         LandmarkRule::Uniform => Vec::new(),
         LandmarkRule::Leverage => leverage::leverage(&pilot, size, &mut stream),
-        LandmarkRule::Greedy => greedy::greedy(&pilot, size),
+        LandmarkRule::Greedy => largest_pivot::greedy(&pilot, size),
         LandmarkRule::Rpcholesky => rpcholesky::rpcholesky(&pilot, size, &mut stream),
         LandmarkRule::Box => {
             return Err(Error::Spec {

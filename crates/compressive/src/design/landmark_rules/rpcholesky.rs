@@ -12,7 +12,7 @@
 //!
 //! Cost: $n m^2$ multiply-adds and n m kernel values, in memory for n m numbers.
 
-use super::greedy::SPANNED;
+use super::largest_pivot::SPANNED;
 use super::pilot::{Partial, Pilot};
 use crate::num::random::Stream;
 

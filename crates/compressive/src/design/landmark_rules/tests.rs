@@ -34,10 +34,10 @@ fn validate(points: &[Vec<f64>], dim: usize, size: usize) -> crate::Result<()> {
 #[test]
 fn greedy_is_pivoted_cholesky() {
     // Three points on a line: the first, then the far one, then the one in between.
-    assert_eq!(greedy::greedy(&Pilot::new(&[0.0, 1.0, 10.0], 1, 1.0), 3), [0, 2, 1]);
+    assert_eq!(largest_pivot::greedy(&Pilot::new(&[0.0, 1.0, 10.0], 1, 1.0), 3), [0, 2, 1]);
     let rows = cloud(40, 2, 1);
     let pilot = Pilot::new(&rows, 2, 1.5);
-    let chosen = greedy::greedy(&pilot, 12);
+    let chosen = largest_pivot::greedy(&pilot, 12);
     for step in 1..12 {
         let exact = residuals(&pilot, &chosen[..step]);
         let largest = exact.iter().copied().fold(0.0, f64::max);
@@ -49,7 +49,7 @@ fn greedy_is_pivoted_cholesky() {
 fn rows_in_the_span_are_not_chosen_and_others_fill_up() {
     let rows: Vec<f64> = [0.0, 3.0, 0.0, 3.0, 0.0, 3.0].to_vec();
     let pilot = Pilot::new(&rows, 1, 1.0);
-    assert_eq!(greedy::greedy(&pilot, 5), [0, 1]);
+    assert_eq!(largest_pivot::greedy(&pilot, 5), [0, 1]);
     let points = choose(LandmarkRule::Greedy, &rows, 1, 1.0, 5, 0).unwrap();
     assert_eq!(points.len(), 5);
     let problem = choose(LandmarkRule::Greedy, &rows, 1, 1.0, 7, 0).unwrap_err().to_string();

@@ -169,7 +169,7 @@ fn variances(target: &Target) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::generator::latent::normals;
+    use crate::model::generative::latent::normals;
     use crate::testing::sketch_of;
     use crate::{Bounds, Directions, FrequencyLaw, Map, RowsRef, Scratch, Sketch, SketchSpec, Wave, Waves};
 

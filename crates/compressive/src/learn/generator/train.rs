@@ -18,9 +18,9 @@
 use super::adam::Adam;
 use super::sketch_layer::SketchLayer;
 use crate::error::{Error, Result};
-use crate::model::generator::latent::{Lattice, MEASURE_STREAMS, normals};
-use crate::model::generator::network::{Activation, Pass, first_weights, n_weights};
-use crate::model::generator::{Generator, WEIGHTS_MAX, WIDTH_MAX};
+use crate::model::generative::latent::{Lattice, MEASURE_STREAMS, normals};
+use crate::model::generative::network::{Activation, Pass, first_weights, n_weights};
+use crate::model::generative::{Generator, WEIGHTS_MAX, WIDTH_MAX};
 use crate::model::{Content, DecodeInfo, Misfit, Model, Origin, Stop};
 use crate::num::parallel::for_each;
 use crate::setters::setters;

@@ -6,7 +6,7 @@
 //! $(x - \mu) / s$, and the model says so.
 
 pub(crate) mod decode;
-mod exact;
+mod eigenvectors;
 
 use crate::error::{Error, Result};
 use crate::learn::atoms::{model, origin};
@@ -33,7 +33,7 @@ pub(crate) fn pca(operator: &SketchOperator, moments: &Moments, params: &LearnPa
         }
     };
     let asked = params.decoder;
-    let pairs = exact::pairs(operator, moments)?;
+    let pairs = eigenvectors::pairs(operator, moments)?;
     let decoder = match (asked, &pairs) {
         (Decoder::Auto, Some(_)) => Decoder::Eigen,
         (Decoder::Auto, None) => Decoder::Factorised,
@@ -41,7 +41,7 @@ pub(crate) fn pca(operator: &SketchOperator, moments: &Moments, params: &LearnPa
     };
     let (mean, found) = match (decoder.finds(), pairs) {
         (Finds::Eigenvectors, Some(pairs)) => pairs.decode(k, moments.rows)?,
-        (Finds::Eigenvectors, None) => return Err(exact::not_kept()),
+        (Finds::Eigenvectors, None) => return Err(eigenvectors::not_kept()),
         (Finds::Components(decode), _) => {
             let data = Measurements::new(operator, moments, k)?;
             (Working::new(&operator.spec().transform)?.location(data.mean()), decode(&data, k))

@@ -30,7 +30,7 @@
 //!
 //! Cost: $k m^2$ complex exponentials, $n^3/6$ multiply-adds for the factor, and $n^2 p/2 + n p^2/2$ for each
 //! of one or two matrices, for n = 2m entries and p variables; memory $4 n^2$ bytes. At landmarks the same is
-//! done with the covariance of kernel values (file `landmarks.rs`), and [`least_squares`] in the metric of
+//! done with the covariance of kernel values (file `nystrom.rs`), and [`least_squares`] in the metric of
 //! the kernel. It does not search: it needs a start in the right basin, from a greedy decoder. References:
 //! \[KBGP18\] section 5 (the problem); A. R. Hall, *Generalized Method of Moments*, Oxford University Press,
 //! 2005 (the estimator). The closed-form covariance of sketches is this project's own.

@@ -14,9 +14,9 @@
 
 use super::combine::Answers;
 use super::expr::Expr;
+use super::functions::Plan;
 use super::law::{Sample, limits};
 use super::parse::QueryKind;
-use super::plan::Plan;
 use super::regress::Posterior;
 use super::{Answer, Query};
 use crate::density::{Density, Target};
