@@ -51,6 +51,7 @@ mod entries;
 mod exact;
 mod expr;
 mod law;
+mod levels;
 mod on_density;
 mod parse;
 mod plan;
