@@ -2,9 +2,9 @@
 //!
 //! With the mean $\mu$ and the covariance $\Sigma$ of the rows, $x = \mu + z$, a polynomial is
 //! $p = c + l^\top z + z^\top Q z$ and its mean $c + \mathrm{tr}(Q \Sigma)$. Taken about the mean from the
-//! start, a variance or covariance loses no digits, wherever the columns lie. Levels of categories are indicators,
-//! so that shares of two levels at a time, and means of a number in the rows of a level, are such means, too
-//! (file `levels.rs`).
+//! start, a variance or covariance loses no digits, wherever the columns lie. Levels of categories are
+//! indicators, so that shares of two levels at a time, and means of a number in the rows of a level, are such
+//! means, too (file `levels.rs`).
 //!
 //! The answer is the table's own but for the rounding of rows to the grid: moving each value of a column by
 //! at most e moves a mean by at most e times the root mean square slope, and the interval is that wide. How

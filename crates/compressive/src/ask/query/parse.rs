@@ -483,8 +483,8 @@ impl Parser<'_> {
         })
     }
 
-    /// An aggregate of the rows for which a condition holds, which is next: the mean over all rows of what is 0
-    /// in the others, over their share.
+    /// An aggregate of the rows for which a condition holds, which is next: the mean over all rows of what is
+    /// 0 in the others, over their share.
     fn among(&mut self, name: &str, value: Expr) -> Result<Expr> {
         let start = self.next;
         if !matches!(name, "mean" | "sum" | "share") {
