@@ -1,7 +1,7 @@
 """The house rules are kept by the tree, and each rule of the core notices a planted breach."""
 
 import pytest
-from house_rules import CORE, complaints, surface, upward
+from house_rules import CORE, TYPES_LIMIT, complaints, public_types, surface, too_many, upward
 
 
 def test_the_tree_keeps_the_rules():
@@ -51,3 +51,11 @@ def test_remedies_comments_tests_and_surfaces_are_free():
     lines += ["#[cfg(test)]", "mod tests {", '    says("--size");']
     assert list(surface(CORE + "learn/mod.rs", lines)) == []
     assert list(surface("crates/compressive-cli/src/words.rs", ['say("--size")'])) == []
+
+
+def test_public_types_are_counted_and_too_many_are_noticed():
+    kinds = ["struct", "enum", "trait", "type"]
+    items = [f'<li><a href="ask/{kind}.Name{i}.html">ask::Name{i}</a></li>' for i in range(30) for kind in kinds]
+    page = '<li><a href="fn.learn.html">learn</a></li>' + "".join(items[:TYPES_LIMIT])
+    assert len(public_types(page)) == TYPES_LIMIT and list(too_many(page)) == []
+    assert len(list(too_many(page + items[TYPES_LIMIT]))) == 1

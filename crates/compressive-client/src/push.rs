@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use compressive::features::{Buffer, packed, packed_len};
+use compressive::features::{packed, packed_len};
 use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
 use compressive_io::{DataSource, DriveOptions, OsEntropy, Ready, RowChunk, pass_in_order};
@@ -197,7 +197,7 @@ fn read_all(
     // Of bits a row has a fixed number of bytes; else rows themselves are gathered.
     let width = if as_bits { packed_len(operator.sketch_len()) } else { 8 * operator.dim() };
     let new_worker = || {
-        let mut buffer = Buffer::default();
+        let mut buffer = Scratch::default();
         move |chunk: &RowChunk| {
             let mut value = Vec::new();
             match as_bits {

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, mpsc};
 
-use compressive::features::{Buffer, add_packed, packed};
+use compressive::features::{add_packed, packed};
 use compressive::privacy::{LocalResponse, PrivacyParams, SeededEntropy, privatize};
 use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave, Waves};
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ fn offline(operator: &SketchOperator, batches: impl Iterator<Item = usize>) -> S
 /// Batch `i` as its sensor sends it: bits.
 fn batch(operator: &SketchOperator, i: usize) -> Batch {
     let mut bits = Vec::new();
-    packed(operator, 2, RowsRef::F64(&rows(i)), &mut bits, &mut Buffer::default()).unwrap();
+    packed(operator, 2, RowsRef::F64(&rows(i)), &mut bits, &mut Scratch::default()).unwrap();
     let mut sketch = Sketch::empty(operator);
     add_packed(operator, &bits, &mut sketch).unwrap();
     Batch {
@@ -125,7 +125,7 @@ fn a_key_used_for_other_bytes_is_refused_and_adds_nothing() {
 fn reports_add_up_apart_from_exact_sums_and_a_bucket_holds_sixteen_promises() {
     let (folder, operator) = (tempfile::tempdir().unwrap(), operator());
     let store = opened(folder.path(), &operator);
-    let (mut bits, mut buffer) = (Vec::new(), Buffer::default());
+    let (mut bits, mut buffer) = (Vec::new(), Scratch::default());
     packed(&operator, 2, RowsRef::F64(&rows(0)), &mut bits, &mut buffer).unwrap();
     let report = |i: usize, epsilon: f64| {
         let local = LocalResponse::new(operator.spec(), epsilon).unwrap();

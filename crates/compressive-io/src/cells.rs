@@ -1,11 +1,12 @@
 //! One column of an Arrow batch, ready to be copied into rows.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, PrimitiveArray, StringArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use compressive::calendar;
 
+use crate::convert;
 use crate::entry::{Entry, Levels, is_missing, is_missing_text, lock};
 use crate::error::Result;
 use crate::guard::guarded;
@@ -103,31 +104,12 @@ pub(crate) fn child_of(array: &ArrayRef) -> Option<(ArrayRef, Spans)> {
 
 /// A column as numbers: times of a day and durations in seconds.
 pub(crate) fn doubles(path: &str, array: &ArrayRef) -> Result<Float64Array> {
-    let cast = |array: &ArrayRef, to: &DataType| guarded(path, "Arrow", || arrow_cast::cast(array, to));
-    let unit = match array.data_type() {
-        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => unit,
-        DataType::Timestamp(unit, _) => unit,
-        DataType::Date64 => &TimeUnit::Millisecond,
-        DataType::Date32 => {
-            return Ok(array.as_primitive::<Date32Type>().unary(calendar::from_days));
-        }
-        _ => return Ok(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
-    };
-    let parts = match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    };
-    let wide = match array.data_type() {
-        DataType::Time32(_) => cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?,
-        _ => cast(array, &DataType::Int64)?,
-    };
-    Ok(wide.as_primitive::<Int64Type>().unary(|value| calendar::from_parts(value, parts)))
+    guarded(path, "Arrow", || convert::doubles(array))
 }
 
-fn strings(path: &str, array: &ArrayRef) -> Result<StringArray> {
-    Ok(guarded(path, "Arrow", || arrow_cast::cast(array, &DataType::Utf8))?.as_string::<i32>().clone())
+/// A column as texts.
+pub(crate) fn strings(path: &str, array: &ArrayRef) -> Result<StringArray> {
+    guarded(path, "Arrow", || convert::texts(array))
 }
 
 /// What each text of a column is; none for null. The texts of a dictionary are looked at once.
@@ -140,12 +122,7 @@ fn map_texts<T: Clone>(
         |texts: &StringArray| -> Vec<Option<T>> { texts.iter().map(|text| text.map(&mut of)).collect() };
     let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(map(&strings(path, array)?)) };
     let values = map(&strings(path, dictionary.values())?);
-    if values.is_empty() {
-        return Ok(vec![None; array.len()]);
-    }
-    let keys = dictionary.normalized_keys();
-    let at = |(i, key): (usize, &usize)| if array.is_null(i) { None } else { values[*key].clone() };
-    Ok(keys.iter().enumerate().map(at).collect())
+    Ok(convert::keys(dictionary).map(|key| values[key?].clone()).collect())
 }
 
 impl Cells<Float64Type> {

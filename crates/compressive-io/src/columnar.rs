@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
+use arrow_array::{Array, Float32Array, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
 
-use crate::cells::{Cells, child_of, doubles, list_type};
+use crate::cells::{Cells, child_of, doubles, list_type, strings};
 use crate::chunk::{RowChunk, RowReader, Slot, number_key};
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::guard::guarded;
 use crate::plan::{ColumnInfo, ColumnKind, Plan, quote, wrong_kind};
 
 /// Rows above which a batch is handed out in slices.
@@ -168,14 +167,12 @@ impl Columns {
             let cells = cells.map(|source| Cells::new(&plan.path, column(source.file_column), &source.entry));
             Features::Double(cells.collect::<Result<_>>()?)
         };
-        let cast =
-            |array: &ArrayRef, to: &DataType| guarded(&plan.path, "Arrow", || arrow_cast::cast(array, to));
         let keys = |file_column: usize| -> Result<Keys> {
             let array = column(file_column);
             Ok(match array.data_type() {
                 DataType::Float32 => Keys::Single(array.as_primitive::<Float32Type>().clone()),
                 DataType::Float16 | DataType::Float64 => Keys::Double(double(file_column)?),
-                _ => Keys::Text(cast(array, &DataType::Utf8)?.as_string::<i32>().clone()),
+                _ => Keys::Text(strings(&plan.path, array)?),
             })
         };
         Ok(Columns {

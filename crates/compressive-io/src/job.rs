@@ -5,7 +5,7 @@
 
 use compressive::design::{Designed, Look, Reason, Request, design, look_spec};
 use compressive::privacy::{PrivacyParams, PrivateSketch, privatize};
-use compressive::{Column, Missing, Parameter, Remedy, RowWeights, Sketch, SketchOperator, SketchSpec};
+use compressive::{Column, Missing, Parameter, Remedy, Sketch, SketchOperator, SketchSpec};
 
 use crate::dataset::Dataset;
 use crate::driver::{DriveOptions, Outcome, sketch_dataset};
@@ -212,7 +212,7 @@ impl Job {
         for group in table.sketch(&operator, options)?.sketches.values() {
             all.merge(group)?;
         }
-        if matches!(all.row_weights(), RowWeights::Whole { largest } if largest > 1) {
+        if all.holds_heavy_rows() {
             let problem = "a look at the rows is made to hide one row of weight 1, and some weigh more";
             return Err(Error::Core(
                 compressive::Error::Privacy { field: "weights", problem: problem.into() }

@@ -23,6 +23,7 @@ mod batches;
 mod cells;
 mod chunk;
 mod columnar;
+mod convert;
 mod csv;
 mod dataset;
 mod driver;

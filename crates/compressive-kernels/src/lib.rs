@@ -31,6 +31,8 @@ mod product;
 mod projection;
 mod simd;
 mod single;
+#[cfg(test)]
+mod testing;
 mod wave;
 mod weight;
 

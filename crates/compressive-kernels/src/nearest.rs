@@ -123,15 +123,7 @@ fn nearest_of(columns: &[Lanes], centers: &[f32], halves: &[f32]) -> NearestTwo 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(len: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / 8_388_608.0 - 1.0
-        };
-        (0..len).map(|_| next()).collect()
-    }
+    use crate::testing::numbers;
 
     #[test]
     fn the_least_two_scores_are_those_of_the_definition() {

@@ -241,15 +241,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(len: usize, seed: u32) -> Vec<f32> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / 8_388_608.0 - 1.0
-        };
-        (0..len).map(|_| next()).collect()
-    }
+    use crate::testing::numbers;
 
     #[test]
     fn a_product_is_the_plain_sum_of_its_terms_in_order_to_the_last_bit() {

@@ -70,8 +70,8 @@ fn check(dim: usize, size: usize, n: usize) {
         for backend in Backend::available() {
             assert_eq!(phase_bits(backend, &p, &far), reference, "phases {backend:?} {dim} {size} {n}");
         }
-        let own = table(dim + 2);
-        for wave in WAVES.into_iter().chain([Wave::Periodic(&own)]) {
+        let (own, paired) = (table(dim + 2), table(dim.next_power_of_two().max(4)));
+        for wave in WAVES.into_iter().chain([Wave::Periodic(&own), Wave::Periodic(&paired)]) {
             let rows = rows_for(wave, &far, &near);
             let q = features(Backend::Scalar, &p, wave, rows);
             let len = wave.blocks() * size;

@@ -1,9 +1,7 @@
 //! Recipes from a sample of rows, or from declared bounds.
 
 use compressive::design::scale::ScaleRule;
-use compressive::design::{
-    Defaults, FeatureParts, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, SizeRule, Task,
-};
+use compressive::design::{Defaults, LOOK_SHARE, LawChoice, Look, PILOT_ROWS, Request, Scaling, Task};
 use compressive::{Bounds, FeatureName, ImageShape, Missing, Named};
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -47,12 +45,8 @@ impl Wanted {
         let task: Task = named("task", &self.task)?;
         let map: Option<FeatureName> = self.feature.map(|name| named("feature", &name)).transpose()?;
         let asked = map.is_some() || self.table.is_some() || self.image.is_some() || self.complex;
-        let parts = FeatureParts {
-            table: self.table,
-            image: self.image.map(|(height, width, channels)| ImageShape { height, width, channels }),
-            complex: self.complex,
-        };
-        let feature = map.unwrap_or(task.map()).with(parts);
+        let image = self.image.map(|(height, width, channels)| ImageShape { height, width, channels });
+        let feature = map.unwrap_or(task.map()).with(self.table, image, self.complex);
         let law: Option<LawChoice> = self.law.map(|name| named("law", &name)).transpose()?;
         let scale = self.scale.map(|text| {
             text.parse::<ScaleRule>().map_err(|e| error::argument(format!("scale={text:?}: {e}")))
@@ -108,7 +102,7 @@ pub fn defaults(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// Number of frequencies for a number of parameters.
 #[pyfunction]
 pub fn default_size(parameters: usize) -> usize {
-    SizeRule::PerParameter.size(parameters)
+    compressive::design::default_size(parameters)
 }
 
 /// What Python shows of the defaults that do not depend on the task.

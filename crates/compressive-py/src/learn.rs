@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use compressive::design::Task;
 use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
-use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams, SearchParams};
+use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams};
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -61,10 +62,11 @@ pub struct Search {
 }
 
 impl Search {
-    fn params(&self) -> PyResult<SearchParams> {
+    /// The parameters of a task with k components.
+    fn params(&self, task: Task, k: Components) -> PyResult<LearnParams> {
         let decoder: Decoder =
             self.decoder.parse().map_err(|e| error::argument(format!("decoder={:?}: {e}", self.decoder)))?;
-        Ok(SearchParams::default()
+        Ok(LearnParams::new(task, k)
             .decoder(decoder)
             .restarts(self.restarts)
             .seed(self.seed)
@@ -112,14 +114,7 @@ pub fn learn(
     let operator = sketch.operator()?;
     let task = named("task", task_name)?;
     let k = k.map_or_else(|| Ok(Components::auto(task, operator.spec())), components)?;
-    let search = search.params()?;
-    let params = LearnParams::new(task, k)
-        .covariance(covariance(covariance_kind, known)?)
-        .decoder(search.decoder)
-        .restarts(search.restarts)
-        .seed(search.seed)
-        .budget(search.budget)
-        .threads(search.threads);
+    let params = search.params(task, k)?.covariance(covariance(covariance_kind, known)?);
     let (moments, _) = sketch.moments()?;
     drop(sketch);
     let learned =
@@ -161,11 +156,11 @@ pub fn classify(
         data.push(ClassData::new(label.extract::<String>()?, moments, weight));
     }
     let operator = operator.ok_or_else(|| error::argument("no sketch is given"))?;
+    let k = k.map_or_else(|| Ok(1.into()), components)?;
     let params = ClassifyParams::default()
         .method(method(method_name, &operator)?)
         .uniform(uniform)
-        .k(k.map(components).transpose()?)
-        .search(search.params()?);
+        .mixture(search.params(Task::Gmm, k)?);
     let model = py.detach(|| classes::classify(&operator, &data, &params)).map_err(error::core)?;
     Ok(Model::new(model, "[]".into()))
 }
@@ -184,7 +179,7 @@ pub fn choose_method(
     uniform: bool,
     search: Search,
 ) -> PyResult<Option<Chosen>> {
-    let params = ClassifyParams::default().uniform(uniform).search(search.params()?);
+    let params = ClassifyParams::default().uniform(uniform).mixture(search.params(Task::Gmm, 1.into())?);
     let rows = rows.as_slice()?;
     let choice =
         py.detach(|| classes::choose(&spec.operator, rows, &labels, &params)).map_err(error::core)?;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use compressive::design::{FeatureParts, LawChoice, Reason};
+use compressive::design::{LawChoice, Reason};
 use compressive::features;
-use compressive::features::Buffer;
-use compressive::{Bounds, FeatureName, FrequencyLaw, Map, SketchOperator, Transform, Wave};
+use compressive::{Bounds, FeatureName, FrequencyLaw, Map, Scratch, SketchOperator, Transform, Wave};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -69,7 +68,7 @@ impl SketchSpec {
 
 /// Gain, number of blocks and mean square of every wave that needs no more than its name.
 pub fn waves() -> BTreeMap<&'static str, (f64, usize, f64)> {
-    let numbers = |wave: &Wave| (wave.surrogate().gain, wave.blocks().len(), wave.mean_square());
+    let numbers = |wave: &Wave| (wave.gain(), wave.blocks().len(), wave.mean_square());
     Wave::plain().map(|wave| (wave.name().name(), numbers(&wave))).collect()
 }
 
@@ -102,9 +101,8 @@ impl SketchSpec {
         };
         let map: FeatureName = named("feature", feature)?;
         let dim = columns.len();
-        let feature = map.with(FeatureParts::default()).map_err(error::core)?;
-        let map =
-            Map::new(feature, law.into(), dither.unwrap_or(map.dithered()), false).map_err(error::core)?;
+        let feature = map.with(None, None, false).map_err(error::core)?;
+        let map = Map::new(feature, law, dither.unwrap_or(map.dithered()), false).map_err(error::core)?;
         let mut spec = compressive::SketchSpec::new(columns, map, scale, size);
         spec.seed = seed;
         let identity = Transform::identity(dim);
@@ -252,7 +250,7 @@ impl SketchSpec {
         let operator: &SketchOperator = &self.operator;
         table(py, source, threads, operator.dim(), operator.sketch_len(), |rows| {
             let mut out = Vec::new();
-            features::rows(operator, rows, &mut out, &mut Buffer::default())?;
+            features::rows(operator, rows, &mut out, &mut Scratch::default())?;
             Ok(out)
         })
     }
@@ -270,7 +268,7 @@ impl SketchSpec {
         let width = features::packed_len(blocks * operator.spec().size);
         table(py, source, threads, operator.dim(), width, |rows| {
             let mut out = Vec::new();
-            features::packed(operator, blocks, rows, &mut out, &mut Buffer::default())?;
+            features::packed(operator, blocks, rows, &mut out, &mut Scratch::default())?;
             Ok(out)
         })
     }

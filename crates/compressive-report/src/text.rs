@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use compressive::learn::propose::Decoder;
+use compressive::learn::Decoder;
 use compressive::learn::{Candidate, Learned};
 use compressive::model::{Classifier, Content, Covariances, Explained, Generator, Misfit, Model, Rule, Stop};
 use compressive::{Map, Parameter, Remedy, SketchOperator, Vocabulary};

@@ -9,6 +9,16 @@ use remedy::{Command, Remedy, Vocabulary};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A name that is not in its list.
+    #[error("`{found}` is not {what}: choose from {}", names.join(", "))]
+    UnknownName {
+        /// What it should name, with its article: "a task".
+        what: &'static str,
+        /// The name given.
+        found: String,
+        /// The names there are.
+        names: Vec<&'static str>,
+    },
     /// A field of a spec is out of its range.
     #[error("spec field `{field}`: {problem}")]
     Spec {

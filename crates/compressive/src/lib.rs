@@ -8,8 +8,8 @@
 //! - [`Sketch`] holds the sums; it merges, subtracts, and travels as bytes, all exactly.
 //! - [`ask::compare::compare`] tells whether two sketches come from the same distribution.
 //! - [`privacy`] releases a sketch with differential privacy.
-//! - [`learn`] finds the model behind a sketch; the published decoders are in [`learn::propose`], and a
-//!   statistically efficient polish follows them.
+//! - [`learn`] finds the model behind a sketch; by the published decoders or, as is usual, by the density that the
+//!   sketch describes.
 //! - [`learn::generator`] trains generative networks on a sketch.
 //!
 //! ```
@@ -33,6 +33,7 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(x > 0.0)` also catches NaN")]
 
 pub mod calendar;
+mod density;
 mod error;
 mod names;
 mod num;
@@ -42,16 +43,20 @@ mod sketch;
 mod testing;
 
 pub mod ask;
-pub mod density;
 pub mod design;
 pub mod learn;
 pub mod model;
 pub mod privacy;
 
+/// How columns become coordinates.
+pub mod reading {
+    pub use crate::sketch::spec::reading::{PERIODS, coordinates, on_circles, places};
+}
+
 pub use compressive_kernels::Backend;
 pub use error::remedy::{Command, Parameter, Remedy, Vocabulary};
 pub use error::{Error, Result};
-pub use names::{Named, UnknownName};
+pub use names::Named;
 pub use num::solve::symmetric_eigen;
 pub use sketch::features;
 pub use sketch::frequency::{Component, Covariance, FrequencyLaw, RadiusLaw};
@@ -59,13 +64,13 @@ pub use sketch::map::dither::Dither;
 pub use sketch::map::images::{ImageShape, Images};
 pub use sketch::map::landmarks::{LandmarkRule, Landmarks};
 pub use sketch::map::moments::Directions;
-pub use sketch::map::waves::{Surrogate, Wave, Waves};
-pub use sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
+pub use sketch::map::waves::{Wave, Waves};
+pub use sketch::map::{Feature, FeatureName, Map};
 pub use sketch::operator::{RowsRef, Scratch, SketchOperator, WORKING_LIMIT};
 pub use sketch::outline::Outline;
-pub use sketch::spec::reading::{self, Column, Reading};
+pub use sketch::spec::reading::{Column, Reading};
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
-pub use sketch::{ExactMoments, MomentSet, Moments, RowWeights, SecondSums, Sketch};
+pub use sketch::{MomentSet, Moments, Sketch};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

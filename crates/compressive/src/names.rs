@@ -5,7 +5,7 @@
 //! lists from [`Named::ALL`], so a variant that is listed is known everywhere, and one that is not listed
 //! does not compile.
 
-use std::fmt;
+use crate::error::Error;
 
 /// A closed set of values that users write by name.
 pub trait Named: Copy + PartialEq + 'static {
@@ -23,9 +23,9 @@ pub trait Named: Copy + PartialEq + 'static {
     /// The value of a name.
     ///
     /// # Errors
-    /// [`UnknownName`], which lists the names there are.
-    fn from_name(name: &str) -> Result<Self, UnknownName> {
-        Self::ALL.iter().copied().find(|value| value.name() == name).ok_or_else(|| UnknownName {
+    /// [`Error::UnknownName`], which lists the names there are.
+    fn from_name(name: &str) -> Result<Self, Error> {
+        Self::ALL.iter().copied().find(|value| value.name() == name).ok_or_else(|| Error::UnknownName {
             what: Self::WHAT,
             found: name.into(),
             names: Self::names(),
@@ -37,22 +37,6 @@ pub trait Named: Copy + PartialEq + 'static {
         Self::ALL.iter().map(|value| value.name()).collect()
     }
 }
-
-/// A name that is not in its list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    what: &'static str,
-    found: String,
-    names: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not {}: choose from {}", self.found, self.what, self.names.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownName {}
 
 /// Implements [`Named`], `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of unit variants. An
 /// entry is `Variant => "name"`, or `Variant => "name": "one line about it"`; the caller's crate has serde.
@@ -90,7 +74,7 @@ macro_rules! named {
         }
 
         impl std::str::FromStr for $type {
-            type Err = $crate::UnknownName;
+            type Err = $crate::Error;
 
             fn from_str(name: &str) -> std::result::Result<Self, Self::Err> {
                 <$type as $crate::Named>::from_name(name)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use compressive::design::Task;
-use compressive::learn::SearchParams;
+use compressive::learn::LearnParams;
 use compressive::learn::classify::{Choice, ClassData, ClassifyParams, Method, choose, classify};
 use compressive::model::Model;
 use compressive::privacy::AnySketch;
@@ -40,15 +40,13 @@ pub fn fit(args: &FitArgs) -> Result<()> {
     let files = class_files(&args.sketches)?;
     let (spec, data) = read_classes(&files)?;
     let operator = spec.build()?;
-    let params = rule(args.rule, &operator)
-        .k(args.k.map(|k| components(k, Task::Classify, operator.spec(), args.quiet)))
-        .search(
-            SearchParams::default()
-                .decoder(args.learn.decoder)
-                .restarts(args.learn.restarts)
-                .seed(args.seed.seed)
-                .threads(args.threads.count()),
-        );
+    let k = args.k.map_or(1.into(), |k| components(k, Task::Classify, operator.spec(), args.quiet));
+    let mixture = LearnParams::new(Task::Gmm, k)
+        .decoder(args.learn.decoder)
+        .restarts(args.learn.restarts)
+        .seed(args.seed.seed)
+        .threads(args.threads.count());
+    let params = rule(args.rule, &operator).mixture(mixture);
     learn(&operator, &data, &params, None, args.quiet)?.finish("", args.output.as_deref(), args.json)
 }
 
@@ -79,8 +77,8 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
         Ok(ClassData::new(label, sketch.moments()?, sketch.weight()))
     };
     let data = done.outcome.sketches.iter().map(class).collect::<Result<Vec<_>>>()?;
-    let params = rule(args.rule, &done.operator)
-        .search(SearchParams::default().seed(args.seed.seed).threads(args.pass.threads.count()));
+    let mixture = LearnParams::new(Task::Gmm, 1).seed(args.seed.seed).threads(args.pass.threads.count());
+    let params = rule(args.rule, &done.operator).mixture(mixture);
     let pilot = done.pilot.as_ref().filter(|_| named(args.rule).is_none());
     let found = learn(&done.operator, &data, &params, pilot, args.data.quiet)?;
     found.finish(&done.summary(), args.output.as_deref(), args.json)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use compressive::design::{Look, Request, Task, design};
-use compressive::features::{Buffer, packed, packed_len};
+use compressive::features::{packed, packed_len};
 use compressive::learn::{LearnParams, learn};
 use compressive::privacy::LocalResponse;
 use compressive::{RowsRef, Scratch, Sketch, SketchOperator, Wave};
@@ -172,7 +172,7 @@ fn send(
 ) -> Result<usize> {
     let place = Place { stream: STREAM, bucket: None, fingerprint: operator.fingerprint() };
     let kind = compressive_client::kind(operator, local.is_some());
-    let (mut buffer, mut repeated) = (Buffer::default(), 0);
+    let (mut buffer, mut repeated) = (Scratch::default(), 0);
     for (number, batch) in readings.chunks(BATCH * DIM).enumerate() {
         let mut body = Vec::with_capacity(BATCH * packed_len(operator.sketch_len()));
         packed(operator, 2, RowsRef::F64(batch), &mut body, &mut buffer)?;

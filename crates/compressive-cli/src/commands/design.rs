@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compressive::design::scale::ScaleRule;
-use compressive::design::{FeatureParts, Reason, Request, Task};
+use compressive::design::{Reason, Request, Task};
 use compressive::{Bounds, Column};
 use compressive_io::{Charge, Dataset, DriveOptions, Job, Ledger, ReadOptions, Recipe};
 use serde_json::json;
@@ -117,12 +117,8 @@ pub fn request(purpose: &PurposeArgs, recipe: &RecipeArgs, seed: u64) -> Result<
 pub fn request_for(task: Task, k: Option<usize>, recipe: &RecipeArgs, seed: u64) -> Result<Request> {
     let named =
         recipe.feature.is_some() || recipe.table.is_some() || recipe.image.is_some() || recipe.complex;
-    let parts = FeatureParts {
-        table: read_table(recipe.table.as_deref())?,
-        image: recipe.image,
-        complex: recipe.complex,
-    };
-    let feature = recipe.feature.unwrap_or(task.map()).with(parts);
+    let table = read_table(recipe.table.as_deref())?;
+    let feature = recipe.feature.unwrap_or(task.map()).with(table, recipe.image, recipe.complex);
     let mut request =
         Request::default().task(task).k(k).size(recipe.size).law(recipe.law).scale(recipe.scale);
     request = request.dither(recipe.dither).whiten(recipe.whiten).structured(recipe.structured).seed(seed);

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use compressive::model::Model;
 use compressive::privacy::{AnySketch, PrivateSketch};
-use compressive::{Map, Named, SecondSums, Sketch, SketchSpec, WORKING_LIMIT, Wave};
+use compressive::{Map, Named, Sketch, SketchSpec, WORKING_LIMIT, Wave};
 use serde_json::json;
 
 use super::{read, read_any_sketch, read_model, read_spec};
@@ -101,8 +101,8 @@ fn report(
             report["weight"] = json!(sketch.weight());
             let mean = if sketch.weight_units() > 0 { sketch.moments()?.mean } else { Vec::new() };
             tell_entries(&mut report, sketch.spec(), &mean);
-            if let Some(sums) = sketch.second_sums() {
-                report["moments"] = json!({ "kept": sums.set(), "beyond": sums.beyond() });
+            if let Some(beyond) = sketch.rows_beyond() {
+                report["moments"] = json!({ "kept": sketch.spec().moments, "beyond": beyond });
             }
         }
         Some(AnySketch::Private(sketch)) => {
@@ -141,7 +141,7 @@ fn describe(sketch: &Sketch, size: usize) -> Result<String> {
         number(raw / size as f64),
     ));
     text.push_str(&describe_spec(spec));
-    if let Some(beyond) = sketch.second_sums().map(SecondSums::beyond).filter(|beyond| *beyond > 0) {
+    if let Some(beyond) = sketch.rows_beyond().filter(|beyond| *beyond > 0) {
         text.push_str(&format!(
             "\nThe moments are not exact: {} more than {} spreads from the centre.\n",
             if beyond == 1 { "1 row lies".into() } else { format!("{} rows lie", output::thousands(beyond)) },
@@ -228,7 +228,7 @@ fn tell_entries(report: &mut serde_json::Value, spec: &SketchSpec, mean: &[f64])
 /// The moduli against the radii of their frequencies, and what they tell.
 fn curve(spec: &SketchSpec, modulus: &[f64], noise: f64, noise_name: &str) -> Result<String> {
     let Some(wave) = spec.map.wave() else { return Ok(kernel_values(modulus)) };
-    let gain = wave.surrogate().gain;
+    let gain = wave.gain();
     let radii = spec.clone().build()?.radii();
     let points: Vec<(f64, f64)> =
         radii.into_iter().zip(modulus).map(|(radius, z)| (radius, z / gain)).collect();
@@ -285,15 +285,14 @@ fn describe_spec(spec: &SketchSpec) -> String {
         spec.seed,
     ));
     if let Some(wave @ Wave::Periodic { table }) = spec.map.wave() {
-        let surrogate = wave.surrogate();
-        let mean = match surrogate.offset {
+        let mean = match wave.offset() {
             0.0 => String::new(),
             mean => format!(", mean {} (subtracted)", number(mean)),
         };
         text.push_str(&format!(
             "table        {}, gain {}{mean}\n",
             count(table.len() as u64, "value"),
-            number(surrogate.gain)
+            number(wave.gain())
         ));
     }
     if spec.transform.whiten.is_some() {

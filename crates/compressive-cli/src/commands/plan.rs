@@ -1,7 +1,7 @@
 //! `plan`: what a privacy budget will buy, without data.
 
 use anyhow::Result;
-use compressive::design::{FeatureParts, LOOK_SHARE, Task};
+use compressive::design::{LOOK_SHARE, Task};
 use compressive::privacy::PrivacyParams;
 use compressive::privacy::plan::{Forecast, SIZES, Verdict, forecast, plan};
 use compressive::{Feature, FeatureName};
@@ -22,11 +22,8 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         parameters: args.task.parameters(args.k, args.dim),
         feature: match args.task {
             // Its forecast says what to do instead.
-            Task::Pca => Task::Pca.map().with(FeatureParts::default())?,
-            _ => args.feature.with(FeatureParts {
-                table: read_table(args.table.as_deref())?,
-                ..FeatureParts::default()
-            })?,
+            Task::Pca => Task::Pca.map().with(None, None, false)?,
+            _ => args.feature.with(read_table(args.table.as_deref())?, None, false)?,
         },
         params: budget(args.budget),
         size: args.size,

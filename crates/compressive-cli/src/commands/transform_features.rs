@@ -2,8 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use compressive::features;
-use compressive::features::Buffer;
-use compressive::{Map, SketchOperator, SketchSpec, Wave};
+use compressive::{Map, Scratch, SketchOperator, SketchSpec, Wave};
 use compressive_io::{CellType, Encoded, ReadOptions, Ready, RowChunk, RowMajor, TableFormat};
 use serde_json::json;
 
@@ -112,7 +111,7 @@ struct Worker<'a> {
     format: &'a TableFormat,
     blocks: usize,
     bits: bool,
-    buffer: Buffer,
+    buffer: Scratch,
     bytes: Vec<u8>,
     values: Vec<f32>,
     placed: Vec<f32>,
@@ -121,7 +120,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(operator: &'a SketchOperator, format: &'a TableFormat, blocks: usize, bits: bool) -> Worker<'a> {
         let (bytes, values, placed) = Default::default();
-        Worker { operator, format, blocks, bits, buffer: Buffer::default(), bytes, values, placed }
+        Worker { operator, format, blocks, bits, buffer: Scratch::default(), bytes, values, placed }
     }
 
     fn into_fn(mut self) -> impl FnMut(&RowChunk) -> compressive_io::Result<Ready<(Encoded, u64)>> {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use compressive::features::{Buffer, packed};
+use compressive::features::packed;
 use compressive::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchOperator, SketchSpec, Wave, Waves};
 use compressive_collector::{Limits, Log, Serve, Server};
 use serde_json::Value;
@@ -112,7 +112,7 @@ pub fn rows(n: usize) -> Vec<f64> {
 
 pub fn bits(operator: &SketchOperator, rows: &[f64]) -> Vec<u8> {
     let mut out = Vec::new();
-    packed(operator, 2, RowsRef::F64(rows), &mut out, &mut Buffer::default()).unwrap();
+    packed(operator, 2, RowsRef::F64(rows), &mut out, &mut Scratch::default()).unwrap();
     out
 }
 

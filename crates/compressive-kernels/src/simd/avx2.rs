@@ -171,4 +171,55 @@ impl Simd for Avx2 {
             std::mem::transmute(_mm256_cvtpd_epi32(sum))
         }
     }
+
+    #[inline(always)]
+    fn interpolate_both(self, pairs: &[[f64; 4]], y: [f64; 8]) -> [[i32; 8]; 2] {
+        let (halves, _) = y.as_chunks();
+        let (low, high) = (self.four_of_both(pairs, &halves[0]), self.four_of_both(pairs, &halves[1]));
+        std::array::from_fn(|entry| {
+            std::array::from_fn(|i| if i < 4 { low[entry][i] } else { high[entry][i - 4] })
+        })
+    }
+}
+
+impl Avx2 {
+    /// Four of [`Simd::interpolate_both`].
+    #[inline(always)]
+    fn four_of_both(self, pairs: &[[f64; 4]], y: &[f64; 4]) -> [[i32; 4]; 2] {
+        assert!(!pairs.is_empty(), "a table has values");
+        // SAFETY: as for `interpolate`.
+        unsafe {
+            let (y, len) = (_mm256_loadu_pd(y.as_ptr()), _mm256_set1_pd(pairs.len() as f64));
+            let x = _mm256_mul_pd(y, len);
+            let behind = _mm256_mul_pd(_mm256_add_pd(y, _mm256_set1_pd(0.75)), len);
+            let last = _mm_set1_epi32(pairs.len() as i32 - 1);
+            let offsets = _mm_slli_epi32::<5>(_mm_min_epu32(_mm256_cvttpd_epi32(x), last));
+            let halves = [_mm_cvtsi128_si64(offsets) as u64, _mm_extract_epi64::<1>(offsets) as u64];
+            let load = |i: usize| {
+                let offset =
+                    if i.is_multiple_of(2) { halves[i / 2] & 0xffff_ffff } else { halves[i / 2] >> 32 };
+                _mm256_loadu_pd(pairs.as_ptr().byte_add(offset as usize).cast())
+            };
+            let (a, b, c, d) = (load(0), load(1), load(2), load(3));
+            let (values_ab, values_cd) = (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d));
+            let (steps_ab, steps_cd) = (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d));
+            let at = |x: __m256d, value: __m256d, step: __m256d| -> [i32; 4] {
+                let fraction = _mm256_sub_pd(x, _mm256_floor_pd(x));
+                let sum = _mm256_add_pd(value, _mm256_mul_pd(fraction, step));
+                std::mem::transmute(_mm256_cvtpd_epi32(sum))
+            };
+            [
+                at(
+                    x,
+                    _mm256_permute2f128_pd::<0x20>(values_ab, values_cd),
+                    _mm256_permute2f128_pd::<0x20>(steps_ab, steps_cd),
+                ),
+                at(
+                    behind,
+                    _mm256_permute2f128_pd::<0x31>(values_ab, values_cd),
+                    _mm256_permute2f128_pd::<0x31>(steps_ab, steps_cd),
+                ),
+            ]
+        }
+    }
 }

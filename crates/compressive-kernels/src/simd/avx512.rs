@@ -159,4 +159,37 @@ impl Simd for Avx512 {
         // SAFETY: a processor with AVX-512F has AVX2 and FMA.
         unsafe { super::avx2::Avx2::assume() }.interpolate(pairs, y)
     }
+
+    #[inline(always)]
+    fn interpolate_both(self, pairs: &[[f64; 4]], y: [f64; 8]) -> [[i32; 8]; 2] {
+        assert!(!pairs.is_empty(), "a table has values");
+        // SAFETY: the token proves AVX-512F. Every place is held within the pairs, and vectors and arrays of
+        // the same size have the same bits.
+        unsafe {
+            let (y, len) = (_mm512_loadu_pd(y.as_ptr()), _mm512_set1_pd(pairs.len() as f64));
+            let x = _mm512_mul_pd(y, len);
+            let behind = _mm512_mul_pd(_mm512_add_pd(y, _mm512_set1_pd(0.75)), len);
+            let last = _mm256_set1_epi32(pairs.len() as i32 - 1);
+            let places = _mm256_min_epu32(_mm512_cvttpd_epi32(x), last);
+            let places: [u32; 8] = std::mem::transmute(places);
+            let load = |i: usize| _mm256_loadu_pd(pairs.as_ptr().add(places[i] as usize).cast());
+            let two = |i: usize| _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(load(i)), load(i + 4));
+            let (a, b, c, d) = (two(0), two(1), two(2), two(3));
+            let (values_ab, values_cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+            let (steps_ab, steps_cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+            let now = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+            let then = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+            let at = |x: __m512d, order: __m512i| -> [i32; 8] {
+                let value = _mm512_permutex2var_pd(values_ab, order, values_cd);
+                let step = _mm512_permutex2var_pd(steps_ab, order, steps_cd);
+                let fraction = _mm512_sub_pd(
+                    x,
+                    _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x),
+                );
+                let sum = _mm512_add_pd(value, _mm512_mul_pd(fraction, step));
+                std::mem::transmute(_mm512_cvtpd_epi32(sum))
+            };
+            [at(x, now), at(behind, then)]
+        }
+    }
 }

@@ -99,4 +99,22 @@ pub(crate) trait Simd: Copy {
         }
         out
     }
+
+    /// Two such integers at once, of y and of y + 3/4 less a whole turn, where the two pairs of place i are
+    /// (value, step, value, step) and L is a power of two from 4 on. Eight at a time.
+    #[inline(always)]
+    fn interpolate_both(self, pairs: &[[f64; 4]], y: [f64; 8]) -> [[i32; 8]; 2] {
+        let mut out = [[0; 8]; 2];
+        let len = pairs.len() as f64;
+        for (lane, y) in y.iter().enumerate() {
+            let (x, behind) = (y * len, (y + 0.75) * len);
+            let i = (x as usize).min(pairs.len() - 1);
+            let fractions = [x - x.floor(), behind - behind.floor()];
+            for (half, fraction) in fractions.iter().enumerate() {
+                let [value, step] = [pairs[i][2 * half], pairs[i][2 * half + 1]];
+                out[half][lane] = (value + fraction * step).round_ties_even() as i32;
+            }
+        }
+        out
+    }
 }

@@ -2,7 +2,7 @@
 //! possible rule.
 
 use compressive::design::{Look, Request, Task, design};
-use compressive::learn::Components;
+use compressive::learn::LearnParams;
 use compressive::learn::classify::{ClassifyParams, Method};
 use compressive::{FrequencyLaw, SketchSpec};
 
@@ -144,8 +144,7 @@ fn mixture(split: &Split<'_>, k: usize, draw: u64) -> Result<f64> {
     let params = Request::new(Task::Classify, k).seed(draw);
     let operator =
         design(Look::Sample { rows: &train, columns: &split.all.columns() }, &params)?.spec.build()?;
-    let mut params = ClassifyParams::default().uniform(true).k(Components::Exactly(k));
-    params.search.threads = 1;
+    let params = ClassifyParams::default().uniform(true).mixture(LearnParams::new(Task::Gmm, k));
     Ok(100.0 - split.error(&operator, &split.sketches(&operator)?, &params)?)
 }
 

@@ -4,13 +4,10 @@
 //! A decoder that ends at a higher cost than the solution has failed for certain. One that ends at a lower
 //! cost, far from the solution, has not: the cost itself prefers a wrong answer.
 
-use compressive::ask::diagnose::diagnose;
-use compressive::density::Target;
-use compressive::density::atom::{AtomFamily, Gaussian, Shape};
-use compressive::density::{Fit, Problem};
+use compressive::ask::diagnose::{cost, diagnose};
 use compressive::design::Task;
-use compressive::learn::propose::genetic::{GeneticParams, genetic};
-use compressive::model::{Content, Model};
+use compressive::learn::{Decoder, LearnParams, learn};
+use compressive::model::{Content, Covariances, Model};
 
 use crate::error::Result;
 use crate::experiment::fits::Sketched;
@@ -42,57 +39,46 @@ impl End {
 }
 
 impl Sketched {
-    /// The cost a frequency of points at centres in the data's units, with the weights that fit best. Cost:
-    /// O(k m (d + k)).
+    /// The cost a frequency of points at centres in the data's units, with the weights that fit best.
     pub fn cost_of_centers(&self, centers: &[f64]) -> Result<f64> {
-        let target = Target::new(&self.operator, &self.moments)?;
-        let atoms: Vec<f64> =
-            centers.chunks_exact(self.operator.dim()).flat_map(|c| self.to_working(c)).collect();
-        let weights = vec![0.0; atoms.len() / self.operator.dim()];
-        let mut fit = Fit { atoms, shared: Vec::new(), weights };
-        let mut problem = Problem::new(&target, &target.points);
-        fit.weights = problem.solve_weights(&fit, false);
-        Ok(problem.cost(&fit) / target.size() as f64)
+        Ok(cost(&self.operator, &self.moments, &self.centers_as_model(centers))?)
     }
 
     /// The cost a frequency of a mixture of diagonal Gaussians in the data's units, its weights as they are.
     pub fn cost_of_mixture(&self, mixture: &Mixture) -> Result<f64> {
-        let target = Target::new(&self.operator, &self.moments)?;
-        let family: Gaussian = target.points.with_covariance(Shape::Diagonal);
-        let spread = &self.operator.spec().transform.spread;
-        let mut atoms = Vec::with_capacity(mixture.k() * family.n_params());
-        for component in 0..mixture.k() {
-            atoms.extend(self.to_working(mixture.mean(component)));
-            atoms.extend(mixture.covariance(component).iter().zip(spread).map(|(v, s)| v / (s * s)));
-        }
-        let fit = Fit { atoms, shared: Vec::new(), weights: mixture.weights.clone() };
-        Ok(Problem::new(&target, &family).cost(&fit) / target.size() as f64)
+        let rows = |values: &[f64]| values.chunks_exact(mixture.dim).map(<[f64]>::to_vec).collect();
+        let content = Content::Gmm {
+            weights: mixture.weights.clone(),
+            means: rows(&mixture.means),
+            covariances: Covariances::Diagonal(rows(&mixture.covariances)),
+        };
+        Ok(cost(&self.operator, &self.moments, &self.as_model(content, mixture.k()))?)
     }
 
     /// Centres by the genetic decoder with point atoms and its defaults.
     pub fn genetic_centers(&self, k: usize, seed: u64) -> Result<Vec<f64>> {
-        let target = Target::new(&self.operator, &self.moments)?;
-        let (fit, _) = genetic(&target, &target.points, &GeneticParams::new(k, seed));
-        Ok(fit.atoms.chunks_exact(self.operator.dim()).flat_map(|atom| self.to_units(atom)).collect())
+        let params = LearnParams::new(Task::Kmeans, k).decoder(Decoder::Genetic).seed(seed);
+        Ok(learn(&self.operator, &self.moments, &params)?.model.locations().concat())
     }
 
     /// The centres of `auto`, and their cost relative to that of a solution's as the program's `diagnose` has
     /// it: that of Gaussians there whose weights and variances fit best.
     pub fn diagnosed_centers(&self, k: usize, solution: &[f64]) -> Result<(Vec<f64>, f64)> {
         let model = self.model(Task::Kmeans, k)?;
-        let centers = solution.chunks_exact(self.operator.dim()).map(<[f64]>::to_vec).collect();
-        let content = Content::Kmeans { centers, weights: vec![1.0 / k as f64; k] };
-        let columns = self.operator.spec().columns.clone();
-        let reference = Model::new(content, k, columns);
+        let reference = self.centers_as_model(solution);
         let diagnosis = diagnose(&self.operator, &self.moments, &model, Some(&reference), 1)?;
         Ok((model.locations().concat(), diagnosis.misfit.value() / diagnosis.reference_misfit))
     }
 
-    /// A row in working coordinates; designs here never whiten.
-    fn to_working(&self, row: &[f64]) -> Vec<f64> {
-        let transform = &self.operator.spec().transform;
-        let columns = row.iter().zip(&transform.centre).zip(&transform.spread);
-        columns.map(|((x, centre), spread)| (x - centre) / spread).collect()
+    /// Centres in the data's units as a model of equal weights.
+    fn centers_as_model(&self, centers: &[f64]) -> Model {
+        let centers: Vec<_> = centers.chunks_exact(self.operator.dim()).map(<[f64]>::to_vec).collect();
+        let k = centers.len();
+        self.as_model(Content::Kmeans { centers, weights: vec![1.0 / k as f64; k] }, k)
+    }
+
+    fn as_model(&self, content: Content, k: usize) -> Model {
+        Model::new(content, k, self.operator.spec().columns.clone())
     }
 }
 

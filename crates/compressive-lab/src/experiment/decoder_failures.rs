@@ -1,6 +1,6 @@
 //! Why compressive k-means fails: the search or the cost, against the size of the sketch.
 
-use compressive::design::scale::{Estimate, ScaleRule};
+use compressive::design::scale::ScaleRule;
 use compressive::design::{Request, Task};
 
 use crate::error::Result;
@@ -29,10 +29,8 @@ const SUCCESS: f64 = 1.2;
 /// Runs of the best `cl-ompr` of several.
 pub(super) const RUNS: usize = 10;
 /// Rules of the scale, with their names: the program's own, and that of \[BCGS19\].
-const RULES: [(&str, ScaleRule); 2] = [
-    ("mean-sigma", ScaleRule::Estimated(Estimate::MeanSigma)),
-    ("data-variance", ScaleRule::Estimated(Estimate::DataVariance)),
-];
+const RULES: [(&str, ScaleRule); 2] =
+    [("mean-sigma", ScaleRule::MeanSigma), ("data-variance", ScaleRule::DataVariance)];
 
 /// The rules of a run; a quick one has the program's own.
 pub(super) fn rules(options: &Options) -> impl Iterator<Item = (&'static str, ScaleRule)> {

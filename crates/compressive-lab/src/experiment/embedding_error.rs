@@ -94,7 +94,7 @@ fn theoretical(ratio: f64, fresh: usize, draw: u64) -> Result<[f64; 2]> {
     let waves = operator.frequencies().chunks_exact(DIM).map(|omega| characteristic(&truth, omega));
     let (mut mean, imaginary): (Vec<f64>, Vec<f64>) = waves.unzip();
     mean.extend(imaginary);
-    let moments = Moments { mean, rows: ENDLESS, noise_std: 0.0, exact: None };
+    let moments = Moments::new(mean, ENDLESS, 0.0);
     both(&truth, &Sketched { operator, moments }, fresh)
 }
 

@@ -1,12 +1,7 @@
 //! From rows to a sketch to a model, as the program does it, with one thread a draw.
 
-use compressive::density::Fit;
-use compressive::density::Target;
-use compressive::density::atom::{AtomFamily, Shape as AtomShape};
 use compressive::design::{Look, Request, Task, design, look_spec};
-use compressive::learn::propose::clompr::cl_ompr;
-use compressive::learn::propose::greedy::{GreedyParams, Start};
-use compressive::learn::{Decoder, LearnParams, learn};
+use compressive::learn::{Decoder, LearnParams, Start, learn};
 use compressive::model::{Content, Covariances, Model};
 use compressive::privacy::{Neighbours, PrivacyParams, SeededEntropy, plan, privatize};
 use compressive::{
@@ -82,7 +77,7 @@ pub(super) fn in_box(values: &[f64], mut spec: SketchSpec) -> Result<Sketched> {
 
 /// The scale that \[KBGP18\] estimates (`EstimMeanSigma`) on a pilot of the rows in their own units.
 pub(super) fn estimated_scale(values: &[f64], dim: usize, seed: u64) -> Result<f64> {
-    let rule = compressive::design::scale::Estimate::MeanSigma;
+    let rule = compressive::design::scale::ScaleRule::MeanSigma;
     Ok(compressive::design::scale::estimate(rule, &pilot(values, dim), dim, seed)?)
 }
 
@@ -184,19 +179,16 @@ impl Sketched {
 
     /// `cl-ompr` with one start for each atom; `restarts` whole runs, of which the one with the lowest cost
     /// is kept.
-    fn published(&self, k: usize, shape: AtomShape, start: Start, restarts: usize) -> Result<(Fit, usize)> {
-        let target = Target::new(&self.operator, &self.moments)?;
-        let family = target.points.with_covariance(shape);
-        let mut params = GreedyParams::new(k, 0);
-        (params.starts, params.restarts, params.start) = (1, restarts, start);
-        Ok((cl_ompr(&target, &family, &params).0, family.n_params()))
+    fn published(&self, task: Task, k: usize, start: Start, restarts: usize) -> Result<Model> {
+        let params = LearnParams::new(task, k).decoder(Decoder::ClOmpr);
+        let params = params.start(start).starts(1).restarts(restarts);
+        Ok(learn(&self.operator, &self.moments, &params)?.model)
     }
 
     /// Centres of compressive k-means as \[KTTG17\] has it: `cl-ompr` with point atoms, one start for each
     /// atom, anywhere in the box.
     pub fn published_centers(&self, k: usize, restarts: usize) -> Result<Vec<f64>> {
-        let (fit, n_params) = self.published(k, AtomShape::Dirac, Start::Range, restarts)?;
-        Ok(fit.atoms.chunks_exact(n_params).flat_map(|atom| self.to_units(atom)).collect())
+        Ok(self.published(Task::Kmeans, k, Start::Range, restarts)?.locations().concat())
     }
 
     /// A mixture as \[KBGP18\] section 5.3 has it: `cl-ompr` with diagonal Gaussians, one start for each
@@ -207,27 +199,7 @@ impl Sketched {
 
     /// The same, the best of so many runs by their cost.
     pub fn published_mixture_of(&self, k: usize, restarts: usize) -> Result<Mixture> {
-        let dim = self.operator.dim();
-        let (fit, n_params) = self.published(k, AtomShape::Diagonal, Start::Centre, restarts)?;
-        let spread = &self.operator.spec().transform.spread;
-        let atoms = || fit.atoms.chunks_exact(n_params);
-        let variances = |atom: &[f64]| -> Vec<f64> {
-            atom[dim..].iter().zip(spread).map(|(variance, s)| variance * s * s).collect()
-        };
-        Ok(Mixture {
-            dim,
-            weights: fit.normalised_weights(),
-            means: atoms().flat_map(|atom| self.to_units(atom)).collect(),
-            covariances: atoms().flat_map(variances).collect(),
-            shape: Shape::Diagonal,
-        })
-    }
-
-    /// The location of an atom in the data's units; designs here never whiten.
-    pub fn to_units(&self, atom: &[f64]) -> Vec<f64> {
-        let transform = &self.operator.spec().transform;
-        let columns = atom.iter().zip(&transform.spread).zip(&transform.centre);
-        columns.map(|((x, spread), centre)| x * spread + centre).collect()
+        Ok(to_mixture(&self.published(Task::Gmm, k, Start::Centre, restarts)?))
     }
 }
 

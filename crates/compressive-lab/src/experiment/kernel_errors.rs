@@ -1,7 +1,7 @@
 //! The largest error of kernel estimates over all pairs of a set of rows, after so many features.
 
-use compressive::features::{Buffer, KernelPair, rows};
-use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
+use compressive::features::{KernelPair, rows};
+use compressive::{FrequencyLaw, RowsRef, Scratch, SketchSpec, Wave, Waves};
 
 use crate::error::Result;
 use crate::experiment::fits;
@@ -52,7 +52,7 @@ impl Set {
         spec.seed = seed;
         let operator = spec.build()?;
         let mut out = Vec::new();
-        rows(&operator, RowsRef::F64(&self.values), &mut out, &mut Buffer::default())?;
+        rows(&operator, RowsRef::F64(&self.values), &mut out, &mut Scratch::default())?;
         let block = |block: usize| {
             out.chunks_exact(operator.sketch_len())
                 .flat_map(|row| row[block * size..][..size].to_vec())

@@ -1,8 +1,8 @@
 //! Kernels estimated from random periodic features: without bias if one side is a cosine, and of another
 //! shape if both are bits.
 
-use compressive::features::{Buffer, KernelPair, rows};
-use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
+use compressive::features::{KernelPair, rows};
+use compressive::{FrequencyLaw, RowsRef, Scratch, SketchSpec, Wave, Waves};
 
 use crate::error::Result;
 use crate::experiment::draws::{self, mean};
@@ -138,7 +138,7 @@ fn one_draw(kernel: Kernel, draw: u64) -> Result<Draw> {
     let features = |feature: Wave, values: &[f64]| -> Result<Vec<Vec<f32>>> {
         let operator = kernel.spec(feature, draw).build()?;
         let mut out = Vec::new();
-        rows(&operator, RowsRef::F64(values), &mut out, &mut Buffer::default())?;
+        rows(&operator, RowsRef::F64(values), &mut out, &mut Scratch::default())?;
         // The first block: with dither, the real features of the thesis.
         Ok(out.chunks_exact(operator.sketch_len()).map(|row| row[..m].to_vec()).collect())
     };

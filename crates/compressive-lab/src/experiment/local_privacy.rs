@@ -4,10 +4,10 @@
 use std::f64::consts::{FRAC_PI_4, PI};
 
 use compressive::design::{Request, Task};
-use compressive::features::{Buffer, packed};
+use compressive::features::packed;
 use compressive::learn::Decoder;
 use compressive::privacy::{LocalResponse, PrivateSketch, SeededEntropy};
-use compressive::{FrequencyLaw, RowsRef, SketchOperator, SketchSpec, Wave, Waves};
+use compressive::{FrequencyLaw, RowsRef, Scratch, SketchOperator, SketchSpec, Wave, Waves};
 
 use crate::epsilon_bound::epsilon_lower_bound;
 use crate::error::Result;
@@ -168,7 +168,7 @@ fn add_up(
     seed: u64,
 ) -> Result<PrivateSketch> {
     let mut entropy = SeededEntropy::new(seed);
-    let (mut bits, mut buffer, mut sum) = (Vec::new(), Buffer::default(), None::<PrivateSketch>);
+    let (mut bits, mut buffer, mut sum) = (Vec::new(), Scratch::default(), None::<PrivateSketch>);
     for rows in values.chunks(CHUNK * operator.dim()) {
         bits.clear();
         packed(operator, 2, RowsRef::F64(rows), &mut bits, &mut buffer)?;
@@ -221,7 +221,7 @@ fn audit(claim: f64, factor: f64, reports: usize, seed: u64) -> Result<f64> {
     let answer = LocalResponse::with_entries(operator.spec(), claim * factor, entries)?;
     let width = 4 * entries as usize;
     let scores = [FRAC_PI_4, FRAC_PI_4 + PI].map(|x| -> Result<Vec<f64>> {
-        let (mut bits, mut buffer) = (Vec::new(), Buffer::default());
+        let (mut bits, mut buffer) = (Vec::new(), Scratch::default());
         packed(&operator, 2, RowsRef::F64(&[x, x]), &mut bits, &mut buffer)?;
         let own = u64::from(x > 1.0);
         let body = answer.reports(&bits.repeat(reports), &mut SeededEntropy::new(2 * seed + own))?;

@@ -205,7 +205,7 @@ fn figure(set: &Set, task: Task, sizes: &[f64], medians: &[Vec<f64>]) -> Result<
 
 /// Why some numbers of the mixtures' table are so large.
 const COLLAPSED: &str = "Losses of thousands of nats and more are those of mixtures with variances next to zero: on tables \
-     whose clusters are no Gaussians, and from sketches with too few sums, the atoms that match a Fourier sketch best have them. A mixture from landmarks has its covariances drawn to their mean.";
+     whose clusters are not Gaussian, and from sketches with too few sums, the atoms that match a Fourier sketch best have them. A mixture from landmarks has its covariances drawn to their mean.";
 
 fn text(task: Task, n_rows: usize) -> Vec<String> {
     let draws = SETS.map(|set| format!("{} ({})", set.draws[index(task)], short(set.name))).join(", ");

@@ -1,7 +1,7 @@
 //! Two tasks from one sketch, against its scale: where k-means succeeds and a mixture fails, and the reverse.
 
 use compressive::FrequencyLaw;
-use compressive::design::scale::{Estimate, estimate};
+use compressive::design::scale::{ScaleRule, estimate};
 use compressive::learn::Decoder;
 
 use crate::error::Result;
@@ -217,7 +217,7 @@ fn one_draw(n_rows: usize, laws: &[(&str, FrequencyLaw)], scales: &[f64], draw: 
         ends.push(of_law);
     }
     let pilot = &sample.values[..DIM * n_rows.min(10_000)];
-    let cloud = estimate(Estimate::DataVariance, pilot, DIM, draw)?;
+    let cloud = estimate(ScaleRule::DataVariance, pilot, DIM, draw)?;
     Ok(Draw { ends, estimates: [fits::estimated_scale(&sample.values, DIM, draw)?, cloud] })
 }
 

@@ -5,8 +5,8 @@
 //! its own share of regimes and its own bias.
 
 use compressive::design::{Look, Request, design};
-use compressive::features::{Buffer, add_packed, packed};
-use compressive::{RowsRef, Sketch, SketchOperator, SketchSpec};
+use compressive::features::{add_packed, packed};
+use compressive::{RowsRef, Scratch, Sketch, SketchOperator, SketchSpec};
 
 use crate::error::Result;
 use compressive_data::Rng;
@@ -52,7 +52,7 @@ impl Fleet {
     /// What the server counts if every sensor sends its readings as packed bits, one reading of each sensor
     /// in turn; and the bytes of a message. For one-bit features.
     pub fn collect(&self, operator: &SketchOperator) -> Result<(Sketch, usize)> {
-        let (mut server, mut message, mut buffer) = (Sketch::empty(operator), Vec::new(), Buffer::default());
+        let (mut server, mut message, mut buffer) = (Sketch::empty(operator), Vec::new(), Scratch::default());
         let readings = self.sensors.iter().map(|sensor| sensor.len() / DIM).max().unwrap_or(0);
         for reading in 0..readings {
             for row in self.sensors.iter().filter_map(|sensor| sensor.get(reading * DIM..(reading + 1) * DIM))

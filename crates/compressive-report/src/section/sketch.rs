@@ -26,7 +26,7 @@ pub fn section(view: &View<'_>) -> String {
 
 /// |z| against the radius of its frequency, with the model's.
 fn moduli(view: &View<'_>, wave: &Wave, radii: &[f64], step: usize) -> String {
-    let gain = wave.surrogate().gain;
+    let gain = wave.gain();
     let moduli = view.material.total.spec().map.modulus(&view.moments.mean);
     let modulus = |j: usize| moduli[j] / gain;
     let entry = wave.variance() / view.moments.rows + view.moments.noise_std.powi(2);

@@ -13,14 +13,13 @@
 use serde::Serialize;
 
 use crate::density::Target;
+use crate::density::fit::{Fit, Problem};
+use crate::design::Task;
 use crate::error::remedy::{Command, Parameter, Remedy, Vocabulary};
 use crate::error::{Error, Result};
 use crate::learn::laid::{Laid, working_locations};
 use crate::learn::weighted_landmarks;
-use crate::learn::{
-    Components, CovarianceKind, KmeansParams, KmediansParams, MixtureParams, SearchParams, kmeans, kmedians,
-    mixture,
-};
+use crate::learn::{CovarianceKind, LearnParams, learn};
 use crate::model::{Content, Covariances, Explained, Misfit, Model};
 use crate::names::named;
 use crate::sketch::Moments;
@@ -140,6 +139,26 @@ impl Diagnosis {
     }
 }
 
+/// The cost $\lVert z - \mathcal A(P_\theta)\rVert^2 / m$ of a model under a sketch: of a mixture as it is, of
+/// centres as that of points there with the weights that fit best. Cost: O(k m (d + k)).
+pub fn cost(operator: &SketchOperator, moments: &Moments, model: &Model) -> Result<f64> {
+    refuse_undiagnosed(&model.content)?;
+    let target = Target::new(operator, moments)?;
+    let (family, fit) = match model.content {
+        Content::Gmm { .. } => {
+            let laid = Laid::new(operator, &target, model)?;
+            (laid.family, laid.fit)
+        }
+        _ => {
+            let atoms = working_locations(operator, model).concat();
+            let mut fit = Fit { atoms, shared: Vec::new(), weights: vec![0.0; model.k] };
+            fit.weights = Problem::new(&target, &target.points).solve_weights(&fit, false);
+            (target.points.clone(), fit)
+        }
+    };
+    Ok(Problem::new(&target, &family).cost(&fit) / target.size() as f64)
+}
+
 /// Refuses the kinds of models that are not diagnosed, and says what to do instead.
 fn refuse_undiagnosed(content: &Content) -> Result<()> {
     let (problem, remedies) = match content {
@@ -252,20 +271,16 @@ fn advice(d: &Diagnosis, target: &Target, model: &Model) -> (String, Vec<Remedy>
 
 /// The best of a fresh search for a model of the same kind.
 fn fresh_model(operator: &SketchOperator, moments: &Moments, model: &Model, threads: usize) -> Result<Model> {
-    let k = Components::Exactly(model.k);
-    let search = SearchParams { restarts: Some(4), seed: 1_000_003, threads, ..SearchParams::default() };
-    let learned = match &model.content {
-        Content::Kmedians { .. } => kmedians(operator, moments, &KmediansParams { k, search }),
-        Content::Gmm { covariances, .. } => {
-            let covariance = match covariances {
-                Covariances::Full(_) => CovarianceKind::Full,
-                Covariances::Diagonal(_) => CovarianceKind::Diag,
-            };
-            mixture(operator, moments, &MixtureParams { k, covariance, search })
+    let params = |task| LearnParams::new(task, model.k).restarts(4).seed(1_000_003).threads(threads);
+    let params = match &model.content {
+        Content::Kmedians { .. } => params(Task::Kmedians),
+        Content::Gmm { covariances: Covariances::Full(_), .. } => {
+            params(Task::Gmm).covariance(CovarianceKind::Full)
         }
-        _ => kmeans(operator, moments, &KmeansParams { k, search }),
+        Content::Gmm { .. } => params(Task::Gmm),
+        _ => params(Task::Kmeans),
     };
-    Ok(learned?.model)
+    Ok(learn(operator, moments, &params)?.model)
 }
 
 /// A model under a sketch.

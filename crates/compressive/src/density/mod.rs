@@ -1,7 +1,7 @@
 //! What a sketch says of the distribution behind it: atoms and what they would sum to, the sketch as a target
 //! for mixtures of them, the weights that match it, and the noise that a right mixture leaves.
 
-pub mod atom;
+pub(crate) mod atom;
 pub(crate) mod cells;
 pub(crate) mod fit;
 mod kernel_noise;
@@ -13,7 +13,6 @@ pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod weigh;
 
-pub use fit::{Fit, Problem};
 pub(crate) use metric::Metric;
 pub(crate) use table::{Cloud, Density, POINT_VARIANCE};
-pub use target::Target;
+pub(crate) use target::Target;

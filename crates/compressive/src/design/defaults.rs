@@ -29,24 +29,13 @@ pub const LOOK_SHARE: f64 = 0.1;
 /// 128 columns the pairs take 134 KB, about as much as the features of ten clusters, and they grow with d^2.
 pub const FULL_MOMENTS: usize = 128;
 
-/// What some features need beside their name.
-#[derive(Clone, Debug, Default)]
-pub struct FeatureParts {
-    /// One period, for `periodic`.
-    pub table: Option<Vec<f64>>,
-    /// Shape of the images, for `conv`.
-    pub image: Option<ImageShape>,
-    /// Complex directions, for `quadratic`.
-    pub complex: bool,
-}
-
 impl FeatureName {
-    /// The feature of this name, with what it needs besides.
+    /// The feature of this name, with what some need besides: `table`, one period, for `periodic`; `image`, the
+    /// shape of the images, for `conv`; `complex` directions for `quadratic`.
     ///
     /// # Errors
     /// A part that is missing, or that does not belong to this map.
-    pub fn with(self, parts: FeatureParts) -> Result<Feature> {
-        let FeatureParts { table, image, complex } = parts;
+    pub fn with(self, table: Option<Vec<f64>>, image: Option<ImageShape>, complex: bool) -> Result<Feature> {
         let fail =
             |field, problem: &str, remedy| Err(Error::Spec { field, problem: problem.into() }.advise(remedy));
         if table.is_some() && self != FeatureName::Periodic {
@@ -91,8 +80,7 @@ impl FeatureName {
 
 /// How many frequencies, directions or landmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SizeRule {
+pub(crate) enum SizeRule {
     /// Ten for each of the p parameters up to 1000 in all, then five.
     PerParameter,
     /// This many for each parameter.
@@ -116,6 +104,11 @@ impl SizeRule {
     }
 }
 
+/// The usual number of frequencies for p parameters.
+pub fn default_size(parameters: usize) -> usize {
+    SizeRule::PerParameter.size(parameters)
+}
+
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -131,7 +124,7 @@ pub struct Defaults {
     /// The same where no sample is looked at.
     pub unseen_law: LawChoice,
     /// How many of them.
-    pub size: SizeRule,
+    pub(crate) size: SizeRule,
     /// The scale in estimated widths of the clusters.
     pub width: f64,
     /// The same where the width comes from declared bounds or from a private look.
@@ -243,19 +236,20 @@ mod tests {
             assert!(Defaults::of(task, task.map()).is_some(), "{task}");
         }
         assert_eq!(Defaults::all().count(), 48);
-        let parts = |map| FeatureParts {
-            table: (map == FeatureName::Periodic).then(|| vec![1.0, -1.0]),
-            image: (map == FeatureName::Conv).then_some(ImageShape { height: 2, width: 3, channels: 1 }),
-            complex: false,
+        let with_parts_of = |map: FeatureName, part: FeatureName| {
+            let table = (part == FeatureName::Periodic).then(|| vec![1.0, -1.0]);
+            let image =
+                (part == FeatureName::Conv).then_some(ImageShape { height: 2, width: 3, channels: 1 });
+            map.with(table, image, false)
         };
         for map in FeatureName::ALL.iter().copied() {
-            let feature = map.with(parts(map)).unwrap();
+            let feature = with_parts_of(map, map).unwrap();
             assert_eq!(feature.name(), map);
         }
         for (map, part) in
             [(FeatureName::Fourier, FeatureName::Periodic), (FeatureName::OneBit, FeatureName::Conv)]
         {
-            assert!(map.with(parts(part)).is_err() && part.with(parts(map)).is_err());
+            assert!(with_parts_of(map, part).is_err() && with_parts_of(part, map).is_err());
         }
     }
 

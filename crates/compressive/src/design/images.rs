@@ -77,7 +77,7 @@ pub(super) fn design(
         LawChoice::Weighted => FrequencyLaw::Weighted,
     };
     let (dither, structured) = (params.dither, params.structured.unwrap_or(params.defaults.structured));
-    let map = Map::new(Feature::Conv(shape), law.into(), dither, structured)?;
+    let map = Map::at(Feature::Conv(shape), law.into(), dither, structured)?;
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),

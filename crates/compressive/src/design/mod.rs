@@ -2,7 +2,7 @@
 //!
 //! 1. Robust centre (median) and spread (interquartile range / 1.349) of each column, or one spread for all
 //!    ([`Scaling`]); optional whitening of the result, by default for classification.
-//! 2. The sketch size from the task's number of parameters p ([`SizeRule`]; p = k d for k-means, k (2d + 1)
+//! 2. The sketch size from the task's number of parameters p ([`default_size`]; p = k d for k-means, k (2d + 1)
 //!    for a diagonal mixture).
 //! 3. The scale in working coordinates ([`crate::design::scale`]), with a floor for clusters that are far
 //!    narrower than their distances, or for the mixture law a coarse clustering of the pilot.
@@ -28,7 +28,7 @@ mod scales;
 mod transform;
 
 use crate::design::request::Settled;
-use crate::design::scale::{Estimate, ScaleRule, estimate, spread_rows};
+use crate::design::scale::{ScaleRule, estimate, spread_rows};
 use crate::design::transform::{filled, to_working, transform};
 use crate::error::{Error, Result};
 use crate::num::lloyd::{Points, nearest, plus_plus};
@@ -40,7 +40,7 @@ use crate::sketch::map::landmarks::Landmarks;
 use crate::sketch::map::{Feature, FeatureName, LawOrLandmarks, Map};
 use crate::sketch::spec::{Bounds, Missing, SketchSpec, Transform, reading};
 
-pub use defaults::{Defaults, FULL_MOMENTS, FeatureParts, LOOK_SHARE, PILOT_ROWS, SizeRule};
+pub use defaults::{Defaults, FULL_MOMENTS, LOOK_SHARE, PILOT_ROWS, default_size};
 pub use private::look_spec;
 pub use reason::Reason;
 pub(crate) use request::FULL_COLUMNS;
@@ -174,11 +174,10 @@ fn law_scale(
     reasons: &mut Vec<Reason>,
 ) -> Result<f64> {
     let dim = transform.centre.len();
-    let mean_sigma = params.scale == ScaleRule::Estimated(Estimate::MeanSigma);
-    let rule = match params.scale {
-        ScaleRule::Fixed(value) => return Ok(value),
-        ScaleRule::Estimated(rule) => rule,
-    };
+    let mean_sigma = params.scale == ScaleRule::MeanSigma;
+    if let ScaleRule::Fixed(value) = params.scale {
+        return Ok(value);
+    }
     if mean_sigma
         && transform.whiten.is_some()
         && params.task == Task::Classify
@@ -186,7 +185,7 @@ fn law_scale(
     {
         return Ok(class_width(dim));
     }
-    let estimated = estimate(rule, working, dim, params.seed)?;
+    let estimated = estimate(params.scale, working, dim, params.seed)?;
     let width = held(params, dim, estimated, reasons);
     let factor = if mean_sigma { params.defaults.width } else { 1.0 };
     Ok(if params.feature == Feature::Nystrom { kernel_width(dim) * width } else { factor * width })
@@ -262,7 +261,7 @@ fn finish(
     let structured =
         params.structured.unwrap_or(params.defaults.structured && isotropic && structured_wins(dim, size));
     let at = at.unwrap_or_else(|| isotropic_law().into());
-    let map = Map::new(params.feature.clone(), at, params.dither, structured)?;
+    let map = Map::at(params.feature.clone(), at, params.dither, structured)?;
     let spec = SketchSpec {
         transform,
         bounds: Some(bounds),

@@ -108,7 +108,7 @@ pub(super) fn design(
     }
     let scale = match params.scale {
         ScaleRule::Fixed(value) => value,
-        ScaleRule::Estimated(_) => {
+        _ => {
             let width = match pilot {
                 None => seen.width,
                 Some(_) => held(params, columns.len(), seen.width / unit, &mut reasons),

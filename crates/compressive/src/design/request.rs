@@ -1,7 +1,7 @@
 //! What a user can ask of a recipe.
 
-use crate::design::defaults::{Defaults, FULL_MOMENTS, FeatureParts, PILOT_VALUES, ROWS_EACH};
-use crate::design::scale::{Estimate, ScaleRule};
+use crate::design::defaults::{Defaults, FULL_MOMENTS, PILOT_VALUES, ROWS_EACH};
+use crate::design::scale::ScaleRule;
 use crate::error::remedy::{Parameter, Remedy};
 use crate::error::{Error, Result};
 use crate::names::{Named, named};
@@ -319,7 +319,7 @@ impl Request {
         let moments = self.moment_set(seen, dim, &defaults)?;
         let feature = match &self.feature {
             Some(feature) => feature.clone(),
-            None => defaults.map.with(FeatureParts::default())?,
+            None => defaults.map.with(None, None, false)?,
         };
         let fail =
             |field, problem: &str, remedy| Err(Error::Spec { field, problem: problem.into() }.advise(remedy));
@@ -351,7 +351,7 @@ impl Request {
             k: self.k.unwrap_or(defaults.k),
             size: self.size,
             law: self.law.unwrap_or(if seen { defaults.law } else { defaults.unseen_law }),
-            scale: self.scale.unwrap_or(ScaleRule::Estimated(Estimate::MeanSigma)),
+            scale: self.scale.unwrap_or(ScaleRule::MeanSigma),
             feature,
             dither: self.dither.unwrap_or(defaults.dither),
             whiten: self.whiten,

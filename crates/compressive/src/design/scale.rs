@@ -10,7 +10,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::names::{Named, named};
 use crate::num::random::{Purpose, Stream};
 use crate::num::solve::golden_section;
 use crate::sketch::Sketch;
@@ -18,80 +17,66 @@ use crate::sketch::frequency::FrequencyLaw;
 use crate::sketch::operator::{RowsRef, Scratch};
 use crate::sketch::spec::SketchSpec;
 
-/// A rule that estimates the scale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Estimate {
-    /// `EstimMeanSigma`, the default.
-    MeanSigma,
-    /// Mean variance of the columns.
-    DataVariance,
-    /// Largest entropy of the sketch modulus.
-    Entropy,
-}
-
-named!(Estimate, "a rule of the scale", {
-    MeanSigma => "mean-sigma",
-    DataVariance => "data-variance",
-    Entropy => "entropy",
-});
-
 /// How the scale is chosen. Parses from a rule's name or from a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScaleRule {
-    /// Estimated on the pilot.
-    Estimated(Estimate),
+    /// `EstimMeanSigma` on the pilot, the default.
+    MeanSigma,
+    /// Mean variance of the pilot's columns.
+    DataVariance,
+    /// Largest entropy of the sketch modulus of the pilot.
+    Entropy,
     /// A given value, in working units (robust spreads of the columns).
     Fixed(f64),
 }
+
+/// The rules that estimate.
+const RULES: [(ScaleRule, &str); 3] = [
+    (ScaleRule::MeanSigma, "mean-sigma"),
+    (ScaleRule::DataVariance, "data-variance"),
+    (ScaleRule::Entropy, "entropy"),
+];
 
 impl FromStr for ScaleRule {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<ScaleRule, String> {
-        match (Estimate::from_name(text), text.parse::<f64>()) {
-            (Ok(rule), _) => Ok(ScaleRule::Estimated(rule)),
-            (_, Ok(value)) if value > 0.0 && value.is_finite() => Ok(ScaleRule::Fixed(value)),
-            (Err(unknown), _) => Err(format!("{unknown}, or give a positive number")),
-        }
+        let rule = RULES.iter().find(|(_, name)| *name == text).map(|(rule, _)| *rule);
+        let value = text.parse().ok().filter(|value: &f64| *value > 0.0 && value.is_finite());
+        rule.or(value.map(ScaleRule::Fixed)).ok_or_else(|| {
+            let names = RULES.map(|(_, name)| name).join(", ");
+            format!("`{text}` is not a rule of the scale: choose from {names}, or give a positive number")
+        })
     }
 }
 
 impl fmt::Display for ScaleRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ScaleRule::Estimated(rule) => write!(f, "{rule}"),
-            ScaleRule::Fixed(value) => write!(f, "{value}"),
+        match (self, RULES.iter().find(|(rule, _)| rule == self)) {
+            (ScaleRule::Fixed(value), _) => write!(f, "{value}"),
+            (_, rule) => f.write_str(rule.map_or("", |(_, name)| name)),
         }
     }
 }
 
-/// Parameters of [`mean_sigma`]; the defaults are those of \[KBGP18\] section 5.3.
-#[derive(Clone, Debug)]
-pub struct MeanSigmaParams {
-    /// $m_0$: frequencies of the small sketch.
-    pub size: usize,
-    /// $n_0$: rows used at most.
-    pub rows: usize,
-    /// $c$: blocks of radii, one peak each.
-    pub blocks: usize,
-    /// $T$: rounds, each with frequencies adapted to the last estimate.
-    pub rounds: usize,
-}
-
-impl Default for MeanSigmaParams {
-    fn default() -> Self {
-        MeanSigmaParams { size: 500, rows: 5000, blocks: 30, rounds: 5 }
-    }
-}
+// The parameters of [KBGP18] section 5.3.
+/// $m_0$: frequencies of the small sketch.
+const SIZE: usize = 500;
+/// $n_0$: rows used at most.
+const ROWS: usize = 5000;
+/// $c$: blocks of radii, one peak each.
+const BLOCKS: usize = 30;
+/// $T$: rounds, each with frequencies adapted to the last estimate.
+const ROUNDS: u64 = 5;
 
 /// The scale by a rule. `rows` is the pilot in working coordinates, row-major. Cost: a few sketches of 500
 /// frequencies over at most 5000 rows.
-pub fn estimate(rule: Estimate, rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
+pub fn estimate(rule: ScaleRule, rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let sigma = match rule {
-        Estimate::MeanSigma => mean_sigma(rows, dim, &MeanSigmaParams::default(), seed)?,
-        Estimate::DataVariance => data_deviation(rows, dim),
-        Estimate::Entropy => entropy_scale(rows, dim, seed)?,
+        ScaleRule::MeanSigma => mean_sigma(rows, dim, seed)?,
+        ScaleRule::DataVariance => data_deviation(rows, dim),
+        ScaleRule::Entropy => entropy_scale(rows, dim, seed)?,
+        ScaleRule::Fixed(value) => return Ok(value),
     };
     Ok(sigma.clamp(1e-6, 1e6))
 }
@@ -127,18 +112,18 @@ fn small_sketch(rows: &[f64], dim: usize, sigma: f64, size: usize, seed: u64) ->
 }
 
 /// `EstimMeanSigma` of \[KBGP18\] section 3.3.3: the mean standard deviation of the clusters in the rows.
-pub fn mean_sigma(rows: &[f64], dim: usize, params: &MeanSigmaParams, seed: u64) -> Result<f64> {
+fn mean_sigma(rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
     let n_rows = rows.len() / dim;
     if n_rows < 2 {
         return Err(Error::TooFewRows { what: "estimating the scale", rows: n_rows as u64, needed: 2 });
     }
-    let rows = &spread_rows(rows, dim, params.rows, seed);
+    let rows = &spread_rows(rows, dim, ROWS, seed);
     // Differs from [KBGP18]: starts at the data's own deviation instead of 1, so that the first frequencies
     // are in range for any unit.
     let mut sigma = data_deviation(rows, dim).max(1e-6);
-    for round in 0..params.rounds {
-        let curve = small_sketch(rows, dim, sigma, params.size, seed.wrapping_add(1 + round as u64))?;
-        let block = (params.size / params.blocks).max(1);
+    for round in 0..ROUNDS {
+        let curve = small_sketch(rows, dim, sigma, SIZE, seed.wrapping_add(1 + round))?;
+        let block = SIZE / BLOCKS;
         let peaks: Vec<(f64, f64)> = curve
             .chunks_exact(block)
             .filter_map(|c| c.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)))
@@ -175,13 +160,12 @@ fn data_deviation(rows: &[f64], dim: usize) -> f64 {
 /// The scale, among 25 from a thirtieth of the data's deviation to it, whose histogram of $|z|$ (nine bins on
 /// [0, 1]) has the largest entropy.
 fn entropy_scale(rows: &[f64], dim: usize, seed: u64) -> Result<f64> {
-    let params = MeanSigmaParams::default();
-    let rows = &spread_rows(rows, dim, params.rows, seed);
+    let rows = &spread_rows(rows, dim, ROWS, seed);
     let top = data_deviation(rows, dim).max(1e-6);
     let mut best = (f64::NEG_INFINITY, top);
     for i in 0..25 {
         let sigma = top * 30f64.powf(-f64::from(i) / 24.0);
-        let curve = small_sketch(rows, dim, sigma, params.size, seed.wrapping_add(1))?;
+        let curve = small_sketch(rows, dim, sigma, SIZE, seed.wrapping_add(1))?;
         let mut bins = [0.0f64; 9];
         for (_, modulus) in &curve {
             bins[((modulus * 9.0) as usize).min(8)] += 1.0 / curve.len() as f64;
@@ -211,9 +195,9 @@ mod tests {
         // where clusters interfere, so the method errs towards larger widths.
         for width in [0.1, 1.0, 25.0] {
             let rows = clusters(5, 10, width, 3.0 * width, 5000);
-            let sigma = estimate(Estimate::MeanSigma, &rows, 10, 1).unwrap();
+            let sigma = estimate(ScaleRule::MeanSigma, &rows, 10, 1).unwrap();
             assert!((1.0..1.35).contains(&(sigma / width)), "width {width}: {sigma}");
-            let cloud = estimate(Estimate::DataVariance, &rows, 10, 1).unwrap();
+            let cloud = estimate(ScaleRule::DataVariance, &rows, 10, 1).unwrap();
             assert!(cloud > 2.0 * width, "{cloud}");
         }
     }
@@ -224,14 +208,14 @@ mod tests {
         let mut sorted: Vec<&[f64]> = rows.chunks_exact(3).collect();
         sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
         let sorted: Vec<f64> = sorted.concat();
-        let sigma = |rows: &[f64]| estimate(Estimate::MeanSigma, rows, 3, 2).unwrap();
+        let sigma = |rows: &[f64]| estimate(ScaleRule::MeanSigma, rows, 3, 2).unwrap();
         assert!((sigma(&sorted) / sigma(&rows) - 1.0).abs() < 0.05, "{} {}", sigma(&sorted), sigma(&rows));
     }
 
     #[test]
     fn entropy_scale_lies_between_the_clusters_and_the_cloud() {
         let rows = clusters(5, 4, 1.0, 8.0, 5000);
-        let sigma = estimate(Estimate::Entropy, &rows, 4, 1).unwrap();
+        let sigma = estimate(ScaleRule::Entropy, &rows, 4, 1).unwrap();
         assert!(sigma > 0.5 && sigma < 8.0, "{sigma}");
     }
 

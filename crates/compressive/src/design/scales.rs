@@ -14,10 +14,7 @@ const SCALES: (usize, usize) = (4, 7);
 /// The law for a pilot in working coordinates; `rule` gives the finest scale. Cost: that of the rule.
 pub(super) fn multi_scale(rows: &[f64], dim: usize, rule: ScaleRule, seed: u64) -> Result<FrequencyLaw> {
     let coarse = spread(rows, dim);
-    let fine = match rule {
-        ScaleRule::Fixed(value) => value,
-        ScaleRule::Estimated(rule) => estimate(rule, rows, dim, seed)?,
-    };
+    let fine = estimate(rule, rows, dim, seed)?;
     let steps = (coarse / (0.5 * fine)).log2().ceil();
     // A NaN becomes the fewest.
     let scales = (steps.max(0.0) as usize + 1).clamp(SCALES.0, SCALES.1);

@@ -8,63 +8,14 @@ use crate::error::{Error, Result};
 use crate::learn::laid::Laid;
 use crate::learn::misfit::misfit;
 use crate::learn::propose::auto::{AutoParams, auto, auto_near};
-use crate::learn::propose::greedy::Start;
 use crate::learn::propose::{Decoder, Finds, Published, Wanted};
 use crate::learn::refine::Shares;
-use crate::learn::{Candidate, Components, Learned, choose_k, judge, on_density, weighted_landmarks};
+use crate::learn::{
+    Candidate, Components, LearnParams, Learned, choose_k, judge, on_density, weighted_landmarks,
+};
 use crate::model::{Content, DecodeInfo, Explained, Misfit, Model, Origin, Stop, Working};
-use crate::num::budget::Budget;
 use crate::num::random::{Purpose, Stream};
-use crate::setters::setters;
 use crate::sketch::operator::SketchOperator;
-
-/// How to search for atoms.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SearchParams {
-    /// The search; [`Decoder::Auto`] unless a published one is wanted by name.
-    pub decoder: Decoder,
-    /// Runs from other starting points, of which the best is kept, at least 1; the decoder's own number if
-    /// none is given.
-    pub restarts: Option<usize>,
-    /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the
-    /// user's units.
-    pub start: Start,
-    /// Seed of the starting points.
-    pub seed: u64,
-    /// Threads, at least 1; they change the time, never the result.
-    pub threads: usize,
-    /// How long the search may take; without limit by default.
-    pub budget: Budget,
-}
-
-impl Default for SearchParams {
-    fn default() -> SearchParams {
-        SearchParams {
-            decoder: Decoder::Auto,
-            restarts: None,
-            start: Start::Range,
-            seed: 0,
-            threads: 1,
-            budget: Budget::default(),
-        }
-    }
-}
-
-setters! { SearchParams {
-    /// With this decoder.
-    decoder: Decoder,
-    /// With this many runs.
-    restarts: impl Into<Option<usize>>,
-    /// From these starting points.
-    start: Start,
-    /// With this seed.
-    seed: u64,
-    /// On this many threads.
-    threads: usize,
-    /// Within this budget.
-    budget: Budget,
-} }
 
 /// Atoms of a family, before they are brought to the user's units.
 #[derive(Clone, Debug)]
@@ -93,7 +44,7 @@ impl Decoded {
 pub(super) struct Found<'a> {
     pub operator: &'a SketchOperator,
     pub target: Target,
-    pub params: &'a SearchParams,
+    pub params: &'a LearnParams,
     pub decoded: Decoded,
     candidates: Vec<Candidate>,
     /// The density behind the sketch, where its recipe has an outline and the search is `auto`.
@@ -112,10 +63,10 @@ impl<'a> Found<'a> {
     pub fn search(
         operator: &'a SketchOperator,
         target: Target,
-        k: Components,
         shape: Option<&Shape>,
-        params: &'a SearchParams,
+        params: &'a LearnParams,
     ) -> Result<Found<'a>> {
+        let k = params.k;
         check_data(&target, k)?;
         let density = match params.decoder {
             Decoder::Auto => Density::new(&target),
@@ -266,7 +217,7 @@ fn from_density(
     density: &Density,
     k: usize,
     shape: Option<&Shape>,
-    params: &SearchParams,
+    params: &LearnParams,
 ) -> Result<Decoded> {
     target.check_components(k)?;
     let few = || Error::Task {
@@ -370,7 +321,7 @@ fn decode(
     target: &Target,
     k: usize,
     shape: Option<&Shape>,
-    params: &SearchParams,
+    params: &LearnParams,
 ) -> Result<Decoded> {
     target.check_components(k)?;
     let mut best: Option<Decoded> = None;
@@ -400,7 +351,7 @@ fn decode(
 }
 
 /// `auto`, or for kernel values their weighted landmarks.
-fn automatic(target: &Target, k: usize, shape: Option<&Shape>, params: &SearchParams) -> Result<Decoded> {
+fn automatic(target: &Target, k: usize, shape: Option<&Shape>, params: &LearnParams) -> Result<Decoded> {
     let defaults = AutoParams::default();
     let settings = AutoParams {
         k,
@@ -435,7 +386,7 @@ fn published(
     target: &Target,
     k: usize,
     shape: Option<&Shape>,
-    (decoder, params): (Published, &SearchParams),
+    (decoder, params): (Published, &LearnParams),
 ) -> Result<Decoded> {
     if decoder.needs_phases && target.points.kernel().is_some() {
         let name = params.decoder.name();
@@ -448,7 +399,8 @@ fn published(
     }
     let family = target.points.with_covariance(shape.cloned().unwrap_or(decoder.centres));
     let start = params.start.in_working(&operator.spec().transform);
-    let wanted = Wanted { k, restarts: params.restarts, start: &start, seed: params.seed };
+    let LearnParams { restarts, starts, seed, .. } = *params;
+    let wanted = Wanted { k, restarts, starts, start: &start, seed };
     let (fit, info) = (decoder.run)(target, &family, &wanted);
     let misfit = misfit(target, &family, &fit, info.cost);
     Ok(Decoded { family, fit, info, misfit, chi_square: None, score: None, centres: None })

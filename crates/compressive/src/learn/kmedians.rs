@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::learn::atoms::Found;
 use crate::learn::on_density;
 use crate::learn::refine::{self, Shares};
-use crate::learn::{Components, Decoder, Learned, SearchParams, within};
+use crate::learn::{Decoder, LearnParams, Learned, within};
 use crate::model::Content;
 use crate::num::budget;
 use crate::num::lloyd::Points;
@@ -28,27 +28,21 @@ use crate::sketch::operator::SketchOperator;
 /// Rounds of a run at most.
 const ROUNDS: usize = 300;
 
-/// Parameters of [`kmedians`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct KmediansParams {
-    /// Number of clusters, at least 1; 10 by default.
-    pub k: Components,
-    /// How to search.
-    pub search: SearchParams,
-}
-
 /// Learns the centres of k-medians.
-pub fn kmedians(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
-    within(&params.search.budget, || search(operator, moments, params))
+pub(crate) fn kmedians(
+    operator: &SketchOperator,
+    moments: &Moments,
+    params: &LearnParams,
+) -> Result<Learned> {
+    within(&params.budget, || search(operator, moments, params))
 }
 
-fn search(operator: &SketchOperator, moments: &Moments, params: &KmediansParams) -> Result<Learned> {
+fn search(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
-    let mut found = Found::search(operator, target, params.k, None, &params.search)?;
+    let mut found = Found::search(operator, target, None, params)?;
     if let Some(better) = found.centres_of_density(Some(on_density::kmedians))? {
         found.move_to(better);
-    } else if params.search.decoder == Decoder::Auto
+    } else if params.decoder == Decoder::Auto
         && found.density.is_none()
         && !budget::spent()
         && let Some(better) = medians_of(&found)?

@@ -4,7 +4,7 @@ use crate::density::Target;
 use crate::density::atom::Shape;
 use crate::error::{Error, Result};
 use crate::learn::atoms::Found;
-use crate::learn::{Components, Learned, SearchParams, within};
+use crate::learn::{LearnParams, Learned, within};
 use crate::model::{Content, Working, to_working};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
@@ -43,24 +43,12 @@ impl CovarianceKind {
     }
 }
 
-/// Parameters of [`mixture`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct MixtureParams {
-    /// Number of components, at least 1; 10 by default.
-    pub k: Components,
-    /// Their covariances; by default a variance for each column.
-    pub covariance: CovarianceKind,
-    /// How to search.
-    pub search: SearchParams,
-}
-
 /// Learns a mixture of Gaussians.
-pub fn mixture(operator: &SketchOperator, moments: &Moments, params: &MixtureParams) -> Result<Learned> {
-    within(&params.search.budget, || search(operator, moments, params))
+pub(crate) fn mixture(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
+    within(&params.budget, || search(operator, moments, params))
 }
 
-fn search(operator: &SketchOperator, moments: &Moments, params: &MixtureParams) -> Result<Learned> {
+fn search(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
     let target = Target::new(operator, moments)?;
     let transform = &operator.spec().transform;
     let shape = match &params.covariance {
@@ -72,7 +60,7 @@ fn search(operator: &SketchOperator, moments: &Moments, params: &MixtureParams) 
             Shape::Known(to_working(transform, sigma))
         }
     };
-    let found = Found::search(operator, target, params.k, Some(&shape), &params.search)?;
+    let found = Found::search(operator, target, Some(&shape), params)?;
     let diagonal = !matches!(found.decoded.family.covariance(), Shape::Full | Shape::Known(_));
     let covariances = Working::new(transform)?.covariances(&found.covariances(), diagonal);
     let (weights, means) = (found.weights.clone(), found.locations.clone());

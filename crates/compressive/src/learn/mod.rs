@@ -1,8 +1,7 @@
 //! Learning tasks: from a sketch to a [`Model`] in the user's units.
 //!
-//! Each task is a function with its own parameters: [`kmeans()`], [`kmedians()`], [`mixture()`],
-//! [`stable()`], [`pca()`], [`classify`](classify::classify), [`generator`](generator::train). A [`Sketch`]
-//! has the usual ones as methods, and [`learn`] takes the task by name.
+//! [`learn`] takes the task by name; [`classify`](classify::classify) and [`generator`](generator::train) have
+//! parameters of their own. A [`Sketch`] has the usual tasks as methods.
 //!
 //! ```
 //! use compressive::{FrequencyLaw, SketchSpec};
@@ -28,9 +27,9 @@ mod mixture;
 mod on_density;
 mod on_rows;
 mod one_breath;
-pub mod pca;
+mod pca;
 pub(crate) mod polish;
-pub mod propose;
+pub(crate) mod propose;
 mod refine;
 mod stable;
 pub(crate) mod weighted_landmarks;
@@ -45,19 +44,19 @@ use crate::sketch::Moments;
 use crate::sketch::Sketch;
 use crate::sketch::operator::SketchOperator;
 use crate::sketch::spec::SketchSpec;
+use stable::stable;
 
 pub use crate::num::budget::Budget;
 pub(crate) use atoms::Decoded;
-pub use atoms::SearchParams;
 pub use choose_k::Candidate;
-pub use kmeans::{KmeansParams, kmeans};
-pub use kmedians::{KmediansParams, kmedians};
-pub use mixture::{CovarianceKind, MixtureParams, mixture};
+pub(crate) use kmeans::kmeans;
+pub(crate) use kmedians::kmedians;
+pub use mixture::CovarianceKind;
+pub(crate) use mixture::mixture;
 pub use on_rows::improve;
-pub use pca::{PcaParams, pca};
+pub(crate) use pca::pca;
 pub use propose::Decoder;
 pub use propose::greedy::Start;
-pub use stable::{StableParams, stable};
 
 /// How many components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +106,9 @@ pub struct LearnParams {
     pub covariance: CovarianceKind,
     /// Runs from other starting points, of which the best is kept; each decoder's default if none is given.
     pub restarts: Option<usize>,
+    /// Searches for each atom, of which the best is kept, at least 1, for the decoders that add atom by atom;
+    /// the decoder's own number if none is given.
+    pub starts: Option<usize>,
     /// Where searches start, for the decoders that [can be told](Decoder::starts_at_rows); points in the
     /// user's units.
     pub start: Start,
@@ -127,6 +129,7 @@ impl Default for LearnParams {
             decoder: Decoder::Auto,
             covariance: CovarianceKind::Diag,
             restarts: None,
+            starts: None,
             start: Start::Range,
             seed: 0,
             threads: 1,
@@ -142,6 +145,8 @@ setters! { LearnParams {
     covariance: CovarianceKind,
     /// With this many runs.
     restarts: impl Into<Option<usize>>,
+    /// With this many searches for each atom.
+    starts: impl Into<Option<usize>>,
     /// From these starting points.
     start: Start,
     /// With this seed.
@@ -164,16 +169,12 @@ pub struct Learned {
 /// Learns a model of the task that `params` name. A generative network is trained with the defaults of
 /// [`TrainParams`].
 pub fn learn(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
-    let (k, covariance, search) = (params.k, params.covariance.clone(), params.search());
     match params.task {
-        Task::Kmeans => kmeans(operator, moments, &KmeansParams { k, search }),
-        Task::Kmedians => kmedians(operator, moments, &KmediansParams { k, search }),
-        Task::Gmm => mixture(operator, moments, &MixtureParams { k, covariance, search }),
-        Task::Stable => {
-            let stable_params = StableParams::of(params)?;
-            within(&params.budget, || stable(operator, moments, &stable_params))
-        }
-        Task::Pca => pca(operator, moments, &PcaParams::of(params)?),
+        Task::Kmeans => kmeans(operator, moments, params),
+        Task::Kmedians => kmedians(operator, moments, params),
+        Task::Gmm => mixture(operator, moments, params),
+        Task::Stable => within(&params.budget, || stable(operator, moments, params)),
+        Task::Pca => pca(operator, moments, params),
         Task::Generate => {
             let defaults = TrainParams { seed: params.seed, threads: params.threads, ..TrainParams::default() };
             let model = train(operator, moments, &defaults, &mut |_, _| ())?;
@@ -203,18 +204,6 @@ impl LearnParams {
     /// A model of this task with k components, the rest by default.
     pub fn new(task: Task, k: impl Into<Components>) -> LearnParams {
         LearnParams { task, k: k.into(), ..LearnParams::default() }
-    }
-
-    /// How to search.
-    fn search(&self) -> SearchParams {
-        SearchParams {
-            decoder: self.decoder,
-            restarts: self.restarts,
-            start: self.start.clone(),
-            seed: self.seed,
-            threads: self.threads,
-            budget: self.budget.clone(),
-        }
     }
 }
 

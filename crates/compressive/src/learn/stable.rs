@@ -34,62 +34,35 @@ const DESCENT: usize = 3000;
 /// widths miss.
 const SEARCHES: usize = 4;
 
-/// Parameters of [`stable`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct StableParams {
-    /// Number of laws, at least 1.
-    pub k: usize,
-    /// Whether each law has a scale for each column, or one for all.
-    pub scale_each: bool,
-    /// Searches at most, at least 1. Default 6.
-    pub restarts: usize,
-    /// Seed of the searches.
-    pub seed: u64,
-    /// Threads, at least 1; they change the time, never the result.
-    pub threads: usize,
-}
+/// Searches at most, unless another number is asked for.
+const RESTARTS: usize = 6;
 
-impl Default for StableParams {
-    fn default() -> StableParams {
-        StableParams { k: 10, scale_each: true, restarts: 6, seed: 0, threads: 1 }
+/// Learns a mixture of k stable laws; of the covariances, `Iso` and `Diag` are their scales.
+pub(crate) fn stable(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
+    if params.decoder != Decoder::Auto {
+        return Err(
+            refuse("decoder", "stable laws have one decoder").advise(Remedy::Drop(Parameter::Decoder))
+        );
     }
-}
-
-impl StableParams {
-    pub(super) fn of(params: &LearnParams) -> Result<StableParams> {
-        let defaults = StableParams::default();
-        if params.decoder != Decoder::Auto {
-            return Err(
-                refuse("decoder", "stable laws have one decoder").advise(Remedy::Drop(Parameter::Decoder))
-            );
-        }
-        let scale_each = match params.covariance {
-            CovarianceKind::Iso => false,
-            CovarianceKind::Diag => true,
-            _ => return Err(refuse("covariance", "stable laws have the scales iso and diag")),
-        };
-        let Components::Exactly(k) = params.k else {
-            return Err(refuse("k", "the number of stable laws is not chosen for you; give a number"));
-        };
-        let restarts = params.restarts.unwrap_or(defaults.restarts);
-        Ok(StableParams { k, scale_each, restarts, seed: params.seed, threads: params.threads })
-    }
-}
-
-/// Learns a mixture of k stable laws.
-pub fn stable(operator: &SketchOperator, moments: &Moments, params: &StableParams) -> Result<Learned> {
+    let scale_each = match params.covariance {
+        CovarianceKind::Iso => false,
+        CovarianceKind::Diag => true,
+        _ => return Err(refuse("covariance", "stable laws have the scales iso and diag")),
+    };
+    let Components::Exactly(k) = params.k else {
+        return Err(refuse("k", "the number of stable laws is not chosen for you; give a number"));
+    };
     check(operator)?;
-    let (target, k) = (&Target::new(operator, moments)?, params.k);
+    let target = &Target::new(operator, moments)?;
     target.check_components(k)?;
-    let family = Stable::new(&target.points, params.scale_each);
+    let family = Stable::new(&target.points, scale_each);
     let (expected, parameters) = (expected(target, k, &family), k * (1 + family.n_params()));
     let misfit = |info: &DecodeInfo| judged(target, info.cost / expected, parameters);
     let mut best: Option<(Fit, DecodeInfo)> = None;
-    for restart in 0..params.restarts.max(1) {
+    for restart in 0..params.restarts.unwrap_or(RESTARTS).max(1) {
         let seed = params.seed.wrapping_add(1_000_003 * restart as u64);
         let near = target.near(REACHES[restart % REACHES.len()]);
-        let (fit, info) = search(&near, seed, params)?;
+        let (fit, info) = search(&near, (k, scale_each), seed, params.threads)?;
         if best.as_ref().is_none_or(|(_, b)| info.cost < b.cost) {
             best = Some((fit, info));
         }
@@ -101,9 +74,8 @@ pub fn stable(operator: &SketchOperator, moments: &Moments, params: &StableParam
     let Some((fit, info)) = best else { unreachable!("at least one search was made") };
     let misfit = misfit(&info);
     let candidate = Candidate { k, cost: info.cost, misfit, chi_square: None, degrees: None, score: None };
-    let covariance = if params.scale_each { CovarianceKind::Diag } else { CovarianceKind::Iso };
     let decoder = (Decoder::Auto, params.seed);
-    let origin = origin(operator, target.rows, decoder, covariance.name(), (misfit, &info));
+    let origin = origin(operator, target.rows, decoder, params.covariance.name(), (misfit, &info));
     let model = model(operator, content(operator, &family, &fit)?, k, origin);
     model.validate()?;
     Ok(Learned { model, candidates: vec![candidate] })
@@ -141,9 +113,13 @@ fn expected(target: &Target, k: usize, family: &Stable) -> f64 {
 }
 
 /// Steps 1 and 2.
-fn search(target: &Target, seed: u64, params: &StableParams) -> Result<(Fit, DecodeInfo)> {
-    let family = &Stable::new(&target.points, params.scale_each);
-    let (k, threads) = (params.k, params.threads);
+fn search(
+    target: &Target,
+    (k, scale_each): (usize, bool),
+    seed: u64,
+    threads: usize,
+) -> Result<(Fit, DecodeInfo)> {
+    let family = &Stable::new(&target.points, scale_each);
     let settings =
         AutoParams { k, mixture: true, restarts: SEARCHES, threads, seed, ..AutoParams::default() };
     let start = auto(target, &settings)?;

@@ -6,7 +6,7 @@
 //!
 //! - [`sensitivity`]: how much one row can change the sums, for each feature;
 //! - [`release`]: from a budget to integer noise scales, and what is promised;
-//! - [`sampler`], [`calibrate`], [`entropy`]: exact discrete noise, how much of it, and where its randomness
+//! - [`sampler`], [`calibrate`], [`Entropy`]: exact discrete noise, how much of it, and where its randomness
 //!   comes from;
 //! - [`compose`]: what several releases of the same rows promise together;
 //! - [`local`]: readings that answer for themselves, for collectors that are not trusted;
@@ -16,7 +16,7 @@
 
 pub mod calibrate;
 pub mod compose;
-pub mod entropy;
+mod entropy;
 pub mod local;
 pub mod plan;
 mod private_sketch;

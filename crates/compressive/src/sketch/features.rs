@@ -8,16 +8,16 @@
 //! into estimates of the kernel $\kappa$ that the frequencies stand for.
 //!
 //! ```
-//! use compressive::features::{Buffer, kernel_estimate, packed, rows, unpack};
-//! use compressive::{FrequencyLaw, RowsRef, SketchSpec, Wave, Waves};
+//! use compressive::features::{kernel_estimate, packed, rows, unpack};
+//! use compressive::{FrequencyLaw, RowsRef, Scratch, SketchSpec, Wave, Waves};
 //!
 //! // One recipe of dithered Gaussian frequencies, with two waves.
 //! let recipe = |wave| SketchSpec::new(["x", "y"], Waves::dithered(wave, FrequencyLaw::Gaussian), 1.5, 4000);
 //! let (cosine, one_bit) = (recipe(Wave::Cosine).build()?, recipe(Wave::OneBit).build()?);
 //!
-//! let (mut known, mut query, mut buffer) = (Vec::new(), Vec::new(), Buffer::default());
-//! rows(&cosine, RowsRef::F64(&[0.0, 1.0]), &mut known, &mut buffer)?;
-//! packed(&one_bit, 1, RowsRef::F64(&[0.5, 0.0]), &mut query, &mut buffer)?;
+//! let (mut known, mut query, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+//! rows(&cosine, RowsRef::F64(&[0.0, 1.0]), &mut known, &mut scratch)?;
+//! packed(&one_bit, 1, RowsRef::F64(&[0.5, 0.0]), &mut query, &mut scratch)?;
 //! assert_eq!(query.len(), 500);
 //! let bits = unpack(&query, 4000)?;
 //! let estimate = kernel_estimate(&Wave::OneBit, &bits, &Wave::Cosine, &known)?;
@@ -35,13 +35,6 @@ use crate::sketch::Sketch;
 use crate::sketch::map::waves::Wave;
 use crate::sketch::operator::{RowsRef, Scratch, SketchOperator};
 use crate::sketch::spec::SketchSpec;
-
-/// Buffers reused between calls; one per thread.
-#[derive(Default)]
-pub struct Buffer {
-    scratch: Scratch,
-    grid: Vec<i32>,
-}
 
 /// What one unit of the grid is worth.
 const UNIT: f32 = 1.0 / 16_777_216.0;
@@ -65,13 +58,13 @@ pub fn rows(
     operator: &SketchOperator,
     rows: RowsRef<'_>,
     out: &mut Vec<f32>,
-    buffer: &mut Buffer,
+    scratch: &mut Scratch,
 ) -> Result<()> {
-    operator.quantize(rows, &mut buffer.grid, &mut buffer.scratch)?;
-    out.clear();
-    // At most 2^24 in size: exact.
-    out.extend(buffer.grid.iter().map(|&q| q as f32 * UNIT));
-    Ok(())
+    on_grid(operator, rows, scratch, |grid| {
+        out.clear();
+        // At most 2^24 in size: exact.
+        out.extend(grid.iter().map(|&q| q as f32 * UNIT));
+    })
 }
 
 /// Bytes of a row of bits.
@@ -94,7 +87,7 @@ pub fn packed(
     blocks: usize,
     rows: RowsRef<'_>,
     out: &mut Vec<u8>,
-    buffer: &mut Buffer,
+    scratch: &mut Scratch,
 ) -> Result<()> {
     let spec = operator.spec();
     check_one_bit(spec)?;
@@ -102,17 +95,31 @@ pub fn packed(
         let problem = format!("one-bit features have 2 blocks; ask for 1 or 2, not {blocks}");
         return Err(Error::Task { field: "bits", problem });
     }
-    operator.quantize(rows, &mut buffer.grid, &mut buffer.scratch)?;
-    out.clear();
-    for row in buffer.grid.chunks_exact(operator.sketch_len()) {
-        let bytes = row[..blocks * spec.size].chunks(8);
-        out.extend(
-            bytes.map(|group| {
+    on_grid(operator, rows, scratch, |grid| {
+        out.clear();
+        for row in grid.chunks_exact(operator.sketch_len()) {
+            let bytes = row[..blocks * spec.size].chunks(8);
+            out.extend(bytes.map(|group| {
                 group.iter().zip(0u8..).fold(0, |byte, (&q, i)| byte | u8::from(q > 0) << (7 - i))
-            }),
-        );
+            }));
+        }
+    })
+}
+
+/// Shows the features of rows as integers of the grid.
+fn on_grid(
+    operator: &SketchOperator,
+    rows: RowsRef<'_>,
+    scratch: &mut Scratch,
+    each: impl FnOnce(&[i32]),
+) -> Result<()> {
+    let mut grid = std::mem::take(&mut scratch.grid);
+    let outcome = operator.quantize(rows, &mut grid, scratch);
+    if outcome.is_ok() {
+        each(&grid);
     }
-    Ok(())
+    scratch.grid = grid;
+    outcome
 }
 
 /// One row of [`packed`] bits as the numbers +1 and -1.

@@ -10,5 +10,7 @@ pub(crate) mod spec;
 mod sums;
 pub(crate) mod wire;
 
-pub use second::{ExactMoments, MomentSet, SecondSums};
-pub use sums::{Moments, RowWeights, Sketch};
+pub(crate) use second::ExactMoments;
+pub use second::MomentSet;
+pub(crate) use sums::RowWeights;
+pub use sums::{Moments, Sketch};

@@ -79,7 +79,8 @@ impl RowsRef<'_> {
     }
 }
 
-/// Buffers reused between calls of [`SketchOperator::accumulate`]; one per thread.
+/// Buffers reused between calls of [`SketchOperator::accumulate`] and of [`features`](crate::features); one per
+/// thread.
 #[derive(Default)]
 pub struct Scratch {
     working: Vec<f32>,
@@ -90,6 +91,7 @@ pub struct Scratch {
     folded: moments::Folded,
     second: second::Buffers,
     kernel: kernels::Scratch,
+    pub(crate) grid: Vec<i32>,
 }
 
 /// Working coordinates beyond this many units are moved to it: an f32 phase has no digits left there.

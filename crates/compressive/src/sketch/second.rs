@@ -88,21 +88,6 @@ impl SecondSums {
         SecondSums { set, beyond: 0, first: vec![0; dim], second: vec![0; set.products(dim)] }
     }
 
-    /// Which products are summed.
-    pub fn set(&self) -> MomentSet {
-        self.set
-    }
-
-    /// Sum of each coordinate, in units of $2^{-24}$.
-    pub fn first(&self) -> &[i128] {
-        &self.first
-    }
-
-    /// Sums of products in units of $2^{-48}$: the lower triangle by rows, or the diagonal.
-    pub fn second(&self) -> &[i128] {
-        &self.second
-    }
-
     /// Rows that had a coordinate beyond [`WORKING_LIMIT`] and were summed as if at it.
     pub fn beyond(&self) -> u64 {
         self.beyond
@@ -222,11 +207,6 @@ impl SecondSums {
 }
 
 impl ExactMoments {
-    /// Number of coordinates.
-    pub fn dim(&self) -> usize {
-        self.mean.len()
-    }
-
     /// Variance of each coordinate.
     pub fn variances(&self) -> Vec<f64> {
         match &self.covariance {

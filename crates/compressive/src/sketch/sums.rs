@@ -28,7 +28,7 @@ pub struct Sketch {
 /// What is remembered of the weights of single rows, subtracted ones included: one row of whole weight w is w
 /// rows of one person, whom noise for fewer rows would not hide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowWeights {
+pub(crate) enum RowWeights {
     /// Whole numbers, of which this is the largest, or 1; 1 also for files that do not tell.
     Whole {
         /// The largest.
@@ -70,7 +70,14 @@ pub struct Moments {
     /// Standard deviation of noise added on purpose to each entry of the mean; 0 for a plain sketch.
     pub noise_std: f64,
     /// Mean and covariance of the rows, where the sketch keeps them.
-    pub exact: Option<ExactMoments>,
+    pub(crate) exact: Option<ExactMoments>,
+}
+
+impl Moments {
+    /// Mean features of so many rows, with the deviation of the noise on each.
+    pub fn new(mean: Vec<f64>, rows: f64, noise_std: f64) -> Moments {
+        Moments { mean, rows, noise_std, exact: None }
+    }
 }
 
 impl Sketch {
@@ -125,13 +132,13 @@ impl Sketch {
     }
 
     /// The sums of the coordinates and their products, if the recipe keeps them.
-    pub fn second_sums(&self) -> Option<&SecondSums> {
+    pub(crate) fn second_sums(&self) -> Option<&SecondSums> {
         self.second.as_ref()
     }
 
     /// Mean and covariance in working coordinates; none if the recipe keeps no moments, the sketch is empty,
     /// or rows lie [beyond the limit](SecondSums::beyond). Cost: O(d^2).
-    pub fn exact_moments(&self) -> Option<ExactMoments> {
+    pub(crate) fn exact_moments(&self) -> Option<ExactMoments> {
         self.second.as_ref()?.exact(self.weight)
     }
 
@@ -150,8 +157,19 @@ impl Sketch {
         self.weight as f64 / (1u64 << Self::GRID_BITS) as f64
     }
 
+    /// Rows too far from the centre for its moments to be exact; none if the sketch keeps no moments.
+    pub fn rows_beyond(&self) -> Option<u64> {
+        self.second_sums().map(SecondSums::beyond)
+    }
+
+    /// Whether a row had a whole weight above 1: it is as many rows of one person, whom noise for one row
+    /// would not hide.
+    pub fn holds_heavy_rows(&self) -> bool {
+        matches!(self.row_weights(), RowWeights::Whole { largest } if largest > 1)
+    }
+
     /// What weights rows had, now or before they were subtracted.
-    pub fn row_weights(&self) -> RowWeights {
+    pub(crate) fn row_weights(&self) -> RowWeights {
         self.weights
     }
 

@@ -27,6 +27,7 @@ pub struct Batch {
 
 impl Batch {
     /// A batch of k atoms at m frequencies, all zero.
+    #[cfg(test)]
     pub fn zeros(k: usize, m: usize) -> Batch {
         Batch { re: vec![0.0; k * m], im: vec![0.0; k * m], work: Vec::new() }
     }

@@ -3,7 +3,7 @@
 //! The class means $z_k$ of the features and the class counts $n_k$ are all there is (\[Sch21\] section 6.1).
 //! Three rules use the means as they are (see [`Rule`]); the fourth fits a mixture to each class:
 //!
-//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, with [`mixture`]. One component, unless `k` asks
+//! 1. Learn a Gaussian mixture $f_k$ from each class sketch, as for the task `gmm`. One component, unless `k` asks
 //!    for more, with a full covariance if columns, rows and sketch allow. A single component of whitened
 //!    columns takes its mean from a fit with a known covariance of four times that of all rows, which settles
 //!    in the middle of the class.
@@ -15,15 +15,15 @@
 //!
 //! Private sketches give moments like any other: their counts, noisy as they are, make the priors.
 //!
-//! Cost: that of K calls of [`mixture`]; nothing for the other rules.
+//! Cost: that of K mixtures; nothing for the other rules.
 
 mod shape;
 mod validate;
 
-use crate::design::FULL_COLUMNS;
+use crate::design::{FULL_COLUMNS, Task};
 use crate::error::remedy::{Command, Remedy};
 use crate::error::{Error, Result};
-use crate::learn::{Components, CovarianceKind, MixtureParams, SearchParams, mixture};
+use crate::learn::{Components, CovarianceKind, LearnParams, mixture};
 use crate::model::{ClassMixture, Classifier, Content, Model, Rule};
 use crate::names::named;
 use crate::setters::setters;
@@ -89,15 +89,13 @@ pub struct ClassifyParams {
     pub method: Method,
     /// Equal priors instead of the classes' shares of the rows.
     pub uniform: bool,
-    /// Components of each class's mixture; by default one.
-    pub k: Option<Components>,
-    /// How each mixture is searched.
-    pub search: SearchParams,
+    /// How each class's mixture is searched, and its components, by default one; its covariances are chosen.
+    pub mixture: LearnParams,
 }
 
 impl Default for ClassifyParams {
     fn default() -> ClassifyParams {
-        ClassifyParams { method: Method::Mixture, uniform: false, k: None, search: SearchParams::default() }
+        ClassifyParams { method: Method::Mixture, uniform: false, mixture: LearnParams::new(Task::Gmm, 1) }
     }
 }
 
@@ -106,10 +104,8 @@ setters! { ClassifyParams {
     method: Method,
     /// With equal priors, or not.
     uniform: bool,
-    /// With this many components a class.
-    k: impl Into<Option<Components>>,
-    /// Searched like this.
-    search: SearchParams,
+    /// With mixtures like this.
+    mixture: LearnParams,
 } }
 
 /// Rows that a full covariance needs for each column.
@@ -175,13 +171,13 @@ fn mixtures(
         let problem = "activations of images have no mixtures; for sketches of the feature `conv` the methods are nearest, centred and correlation".into();
         return Err(Error::Task { field: "method", problem });
     }
-    let k = params.k.unwrap_or(Components::Exactly(1));
+    let k = params.mixture.k;
     let wide = if k == Components::Exactly(1) { shape::wide(&operator.spec().transform)? } else { None };
     let (mut all, mut own) = (Vec::with_capacity(data.len()), Vec::with_capacity(data.len()));
     for class in data {
         let full = full(operator, class, k);
         let gmm = |covariance: CovarianceKind| {
-            let params = MixtureParams { k, covariance, search: params.search.clone() };
+            let params = params.mixture.clone().covariance(covariance);
             match mixture(operator, &class.moments, &params)?.model.content {
                 Content::Gmm { weights, means, covariances } => {
                     Ok(ClassMixture { weights, means, covariances })

@@ -17,42 +17,22 @@ use crate::model::{Content, Misfit, Working};
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
-/// Parameters of [`pca`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct PcaParams {
-    /// Number of components, at least 1.
-    pub k: usize,
-    /// [`Decoder::Auto`], which is [`Decoder::Eigen`] where the sketch has exact moments and
-    /// [`Decoder::Factorised`] elsewhere, or another that [finds components](Decoder::is_for_components).
-    pub decoder: Decoder,
-    /// Recorded in the model; nothing is random.
-    pub seed: u64,
-}
-
-impl Default for PcaParams {
-    fn default() -> PcaParams {
-        PcaParams { k: 10, decoder: Decoder::Auto, seed: 0 }
-    }
-}
-
-impl PcaParams {
-    pub(super) fn of(params: &LearnParams) -> Result<PcaParams> {
-        match params.k {
-            Components::Exactly(k) => Ok(PcaParams { k, decoder: params.decoder, seed: params.seed }),
-            Components::Between(low, high) => Err(Error::Task {
+/// Learns principal components. Of the parameters it asks for the number, the seed, which the model records,
+/// and the decoder: [`Decoder::Auto`] is [`Decoder::Eigen`] where the sketch has exact moments and
+/// [`Decoder::Factorised`] elsewhere.
+pub(crate) fn pca(operator: &SketchOperator, moments: &Moments, params: &LearnParams) -> Result<Learned> {
+    let k = match params.k {
+        Components::Exactly(k) => k,
+        Components::Between(low, high) => {
+            return Err(Error::Task {
                 field: "k",
                 problem: format!(
                     "principal components are ordered, so there is nothing to choose between {low} and {high}: ask for {high}, and take as many as their explained variance is worth"
                 ),
-            }),
+            });
         }
-    }
-}
-
-/// Learns principal components.
-pub fn pca(operator: &SketchOperator, moments: &Moments, params: &PcaParams) -> Result<Learned> {
-    let (k, asked) = (params.k, params.decoder);
+    };
+    let asked = params.decoder;
     let pairs = exact::pairs(operator, moments)?;
     let decoder = match (asked, &pairs) {
         (Decoder::Auto, Some(_)) => Decoder::Eigen,

@@ -130,7 +130,8 @@ impl GreedyParams {
     /// Those of a decoder for what is wanted of it.
     pub(super) fn wanted(self, wanted: &Wanted<'_>) -> GreedyParams {
         let restarts = wanted.restarts.unwrap_or(self.restarts);
-        GreedyParams { start: wanted.start.clone(), restarts, ..self }
+        let starts = wanted.starts.unwrap_or(self.starts);
+        GreedyParams { start: wanted.start.clone(), restarts, starts, ..self }
     }
 }
 

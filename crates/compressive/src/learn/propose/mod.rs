@@ -7,9 +7,9 @@
 mod amp;
 mod ascent;
 pub(crate) mod auto;
-pub mod clompr;
-pub mod genetic;
-pub mod greedy;
+mod clompr;
+mod genetic;
+pub(crate) mod greedy;
 mod iht;
 mod pursuit;
 mod search;
@@ -35,6 +35,8 @@ pub(crate) struct Wanted<'a> {
     pub k: usize,
     /// Runs of which the best is kept; the decoder's own number if none is given.
     pub restarts: Option<usize>,
+    /// Searches for each atom, for decoders that add atom by atom; their own number if none is given.
+    pub starts: Option<usize>,
     /// Where searches start, if the decoder [can be told](Published::starts_at_rows).
     pub start: &'a Start,
     /// Seed of everything random.

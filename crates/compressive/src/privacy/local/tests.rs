@@ -1,14 +1,14 @@
 use super::*;
 use crate::privacy::SeededEntropy;
-use crate::sketch::features::{Buffer, packed};
-use crate::{FrequencyLaw, RowsRef, SketchOperator, Waves};
+use crate::sketch::features::packed;
+use crate::{FrequencyLaw, RowsRef, Scratch, SketchOperator, Waves};
 
 fn spec(size: usize) -> SketchSpec {
     SketchSpec::new(["x", "y"], Waves::new(Wave::OneBit, FrequencyLaw::AdaptedRadius), 1.0, size)
 }
 
 fn bits(operator: &SketchOperator, rows: &[f64]) -> Vec<u8> {
-    let (mut out, mut buffer) = (Vec::new(), Buffer::default());
+    let (mut out, mut buffer) = (Vec::new(), Scratch::default());
     packed(operator, 2, RowsRef::F64(rows), &mut out, &mut buffer).unwrap();
     out
 }

@@ -149,11 +149,11 @@ fn a_row_of_whole_weight_needs_the_noise_of_as_many_rows() {
     let mut merged = waves(&operator, 5);
     merged.merge(&Sketch::from_bytes(&heavy.to_bytes()).unwrap()).unwrap();
     merged.subtract(&weigh(&[3.0])).unwrap();
-    assert_eq!(merged.row_weights(), crate::RowWeights::Whole { largest: 100_000 });
+    assert_eq!(merged.row_weights(), crate::sketch::RowWeights::Whole { largest: 100_000 });
     assert!(refusal(&merged, &public()).contains("weight 100000"));
     // Rows of weight 1 or 0 are rows, and their bytes are those of format 1.
     let plain = weigh(&[1.0, 0.0, 1.0]);
-    assert_eq!(plain.row_weights(), crate::RowWeights::ONE);
+    assert_eq!(plain.row_weights(), crate::sketch::RowWeights::ONE);
     privatize(&plain, &public(), &mut SeededEntropy::new(0)).unwrap();
 }
 

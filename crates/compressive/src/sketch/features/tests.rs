@@ -2,10 +2,11 @@ use std::f64::consts::{PI, TAU};
 
 use super::*;
 use crate::num::random::{Purpose, Stream};
+use crate::sketch::map::LawOrLandmarks;
 use crate::sketch::spec::Bounds;
 use crate::testing::sketch_of;
 use crate::{Backend, Feature, FrequencyLaw, ImageShape, LandmarkRule, Sketch};
-use crate::{Images, Landmarks, LawOrLandmarks, Map};
+use crate::{Images, Landmarks, Map};
 
 const DIM: usize = 3;
 
@@ -28,7 +29,7 @@ fn structured_spec(feature: Feature, size: usize, structured: bool) -> SketchSpe
         }),
         _ => FrequencyLaw::Gaussian.into(),
     };
-    let map = Map::new(feature, at, dither, structured).unwrap();
+    let map = Map::at(feature, at, dither, structured).unwrap();
     let mut spec = SketchSpec::new(["a", "b", "c"], map, 1.5, size);
     spec.bounds = Some(Bounds { low: vec![-2.0; DIM], high: vec![2.0; DIM] });
     spec.seed = 11;
@@ -52,7 +53,7 @@ fn the_features_of_rows_add_up_to_their_sketch_for_every_feature() {
             let operator = structured_spec(feature.clone(), 21, structured).build().unwrap();
             let rows_f64 = data(700, 1);
             let sketch = sketch_of(&operator, &rows_f64);
-            let (mut table, mut buffer) = (Vec::new(), Buffer::default());
+            let (mut table, mut buffer) = (Vec::new(), Scratch::default());
             for backend in Backend::available() {
                 let operator = operator.clone().with_backend(backend);
                 rows(&operator, RowsRef::F64(&rows_f64), &mut table, &mut buffer).unwrap();
@@ -74,7 +75,7 @@ fn every_row_agrees_with_the_double_precision_features() {
     for feature in waves.into_iter().chain([Feature::Nystrom]) {
         let operator = spec(feature.clone(), 30).build().unwrap();
         let (values, mut found) = (data(20, 2), Vec::new());
-        rows(&operator, RowsRef::F64(&values), &mut found, &mut Buffer::default()).unwrap();
+        rows(&operator, RowsRef::F64(&values), &mut found, &mut Scratch::default()).unwrap();
         let (mut u, mut expected) = (vec![0.0; DIM], vec![0.0; operator.sketch_len()]);
         for (x, z) in values.chunks_exact(DIM).zip(found.chunks_exact(operator.sketch_len())) {
             operator.working(x, &mut u);
@@ -90,7 +91,7 @@ fn every_row_agrees_with_the_double_precision_features() {
 #[test]
 fn packed_bits_are_the_signs_in_the_order_of_numpy() {
     let operator = spec(Wave::OneBit, 19).build().unwrap();
-    let (values, mut buffer) = (data(9, 3), Buffer::default());
+    let (values, mut buffer) = (data(9, 3), Scratch::default());
     let (mut signs, mut bytes) = (Vec::new(), Vec::new());
     rows(&operator, RowsRef::F64(&values), &mut signs, &mut buffer).unwrap();
     for blocks in [1, 2] {
@@ -114,8 +115,9 @@ fn packed_bits_are_the_signs_in_the_order_of_numpy() {
 fn bad_rows_are_named() {
     let operator = spec(Wave::Fourier, 5).build().unwrap();
     let mut out = vec![7.0];
-    let mut bad =
-        |values: &[f64]| rows(&operator, RowsRef::F64(values), &mut out, &mut Buffer::default()).unwrap_err();
+    let mut bad = |values: &[f64]| {
+        rows(&operator, RowsRef::F64(values), &mut out, &mut Scratch::default()).unwrap_err()
+    };
     assert!(matches!(bad(&[0.0; 4]), Error::Shape { found: 1, expected: 3, .. }));
     assert!(matches!(bad(&[0.0, 0.0, 0.0, 1.0, f64::NAN, 0.0]), Error::NotFinite { row: 1, column: 1, .. }));
     assert_eq!(out, [7.0]);
@@ -201,7 +203,7 @@ fn estimates_from_one_and_from_both_blocks_agree_with_the_gaussian_kernel() {
             &spec(feature.clone(), m).build().unwrap(),
             RowsRef::F64(&values),
             &mut out,
-            &mut Buffer::default(),
+            &mut Scratch::default(),
         )
         .unwrap();
         let half = out.split_off(out.len() / 2);
@@ -243,7 +245,7 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
     let values = data(50, 8);
     let (mut bits, mut counted) = (Vec::new(), Sketch::empty(&operator));
     for part in [&values[..12 * DIM], &values[12 * DIM..]] {
-        packed(&operator, 2, RowsRef::F64(part), &mut bits, &mut Buffer::default()).unwrap();
+        packed(&operator, 2, RowsRef::F64(part), &mut bits, &mut Scratch::default()).unwrap();
         add_packed(&operator, &bits, &mut counted).unwrap();
     }
     let direct = sketch_of(&operator, &values);
@@ -251,7 +253,7 @@ fn a_sketch_of_bits_is_the_sketch_of_their_rows() {
     // What does not fit changes nothing.
     assert!(add_packed(&operator, &bits[1..], &mut counted).is_err());
     let other = spec(Wave::OneBit, 36).build().unwrap();
-    packed(&other, 2, RowsRef::F64(&values[..DIM]), &mut bits, &mut Buffer::default()).unwrap();
+    packed(&other, 2, RowsRef::F64(&values[..DIM]), &mut bits, &mut Scratch::default()).unwrap();
     let refused = add_packed(&other, &bits, &mut counted).unwrap_err();
     assert!(matches!(refused.cause(), Error::Incompatible { .. }));
     let fourier = spec(Wave::Fourier, 37).build().unwrap();

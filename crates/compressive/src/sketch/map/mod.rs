@@ -7,8 +7,8 @@
 //! | [`Landmarks`] | `nystrom` | a Gaussian kernel value at a landmark |
 //! | [`Images`] | `conv` | a cosine or sine of a phase of random convolutional activations |
 //!
-//! A [`Feature`] is what users ask for by its name, before frequencies or landmarks are chosen; [`Map::new`]
-//! puts both together.
+//! A [`Feature`] is what users ask for by its name, before frequencies or landmarks are chosen; `Map::at` puts
+//! both together.
 
 pub(crate) mod dither;
 pub(crate) mod images;
@@ -123,7 +123,7 @@ impl Feature {
 
 /// What a map takes values at: frequencies of a law, or landmarks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LawOrLandmarks {
+pub(crate) enum LawOrLandmarks {
     /// Frequencies drawn from a law.
     Law(FrequencyLaw),
     /// Landmarks, listed.
@@ -168,11 +168,22 @@ static FOURIER: Wave = Wave::Fourier;
 static GAUSSIAN: FrequencyLaw = FrequencyLaw::Gaussian;
 
 impl Map {
-    /// The map of four answers, as files and requests give them.
+    /// The map of a feature at frequencies of a law.
     ///
     /// # Errors
-    /// [`Error::Spec`] for answers that do not go together: this is the one place that refuses them.
+    /// [`Error::Spec`] for answers that do not go together.
     pub fn new(
+        feature: Feature,
+        law: FrequencyLaw,
+        dither: impl Into<Dither>,
+        structured: bool,
+    ) -> Result<Map> {
+        Map::at(feature, law.into(), dither, structured)
+    }
+
+    /// The map of four answers, as files and requests give them: this is the one place that refuses those
+    /// that do not go together.
+    pub(crate) fn at(
         feature: Feature,
         at: LawOrLandmarks,
         dither: impl Into<Dither>,
@@ -294,9 +305,9 @@ impl Map {
         if matches!(self, Map::Moments(Directions { complex: true, .. })) { 2 } else { 1 }
     }
 
-    /// What an entry is on average over a uniform phase, see [`Surrogate::offset`](waves::Surrogate::offset).
+    /// What an entry is on average over a uniform phase, see [`Wave::offset`].
     pub fn offset(&self) -> f64 {
-        self.wave().map_or(0.0, |wave| wave.surrogate().offset)
+        self.wave().map_or(0.0, |wave| wave.offset())
     }
 
     /// Entries of a sketch's mean, or of a row, less their [`offset`](Map::offset): what the rows have to do
@@ -364,7 +375,7 @@ mod tests {
             (conv(), law(), false, true, "no structured frequencies"),
         ];
         for (feature, at, dither, structured, words) in refused {
-            let message = Map::new(feature, at, dither, structured).unwrap_err().to_string();
+            let message = Map::at(feature, at, dither, structured).unwrap_err().to_string();
             assert!(message.contains(words), "{words}: {message}");
         }
     }

@@ -93,10 +93,9 @@ pub enum Wave {
     },
 }
 
-/// How a sketch of a wave stands for one of its first harmonic, see [`Wave::surrogate`].
+/// How a sketch of a wave stands for one of its first harmonic, see `Wave::surrogate`.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Surrogate {
+pub(crate) struct Surrogate {
     /// $|G_1|$: what the sketch is divided by.
     pub gain: f64,
     /// The angle of $G_1$ in radians: what the sketch is turned back by. Zero for all but tables.
@@ -181,11 +180,21 @@ impl Wave {
         }
     }
 
+    /// Size of the first harmonic, $|G_1|$: what a sketch is divided by to be compared with that of a cosine.
+    pub fn gain(&self) -> f64 {
+        self.surrogate().gain
+    }
+
+    /// Mean over a turn, $F_0$: what is subtracted from every entry before it is used. Zero for all but tables.
+    pub fn offset(&self) -> f64 {
+        self.surrogate().offset
+    }
+
     /// The offset, gain and angle that bring a sketch made with this wave to one of the first harmonic.
     ///
     /// For a table of L values the coefficient is that of the piecewise linear function,
     /// $F_1 = \tfrac1L \sum_i v_i e^{-2\pi i\,i/L} \cdot \operatorname{sinc}^2(\pi / L)$. Cost: O(L).
-    pub fn surrogate(&self) -> Surrogate {
+    pub(crate) fn surrogate(&self) -> Surrogate {
         let with_gain = |gain| Surrogate { gain, angle: 0.0, offset: 0.0 };
         match self {
             Wave::Fourier | Wave::Cosine => with_gain(1.0),

@@ -20,7 +20,7 @@ fn cases(dim: usize, structured: bool) -> impl Iterator<Item = Feature> {
 }
 
 fn operator(feature: impl Into<Feature>, dim: usize, size: usize, structured: bool) -> SketchOperator {
-    let map = Map::new(feature.into(), FrequencyLaw::AdaptedRadius.into(), true, structured).unwrap();
+    let map = Map::at(feature.into(), FrequencyLaw::AdaptedRadius.into(), true, structured).unwrap();
     let mut spec = SketchSpec::new(columns(dim), map, 1.0, size);
     spec.seed = 5;
     spec.build().unwrap()

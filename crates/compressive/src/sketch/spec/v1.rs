@@ -185,7 +185,7 @@ impl TryFrom<SpecV1<'_>> for SketchSpec {
             columns: file.columns.into_owned(),
             transform: file.transform.into_owned(),
             bounds: file.bounds.into_owned(),
-            map: Map::new(feature, at, file.dither.0.into_owned(), file.structured)?,
+            map: Map::at(feature, at, file.dither.0.into_owned(), file.structured)?,
             scale: file.scale,
             size: file.size,
             seed: file.seed,
