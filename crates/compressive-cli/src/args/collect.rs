@@ -40,6 +40,12 @@ pub struct ServeArgs {
     /// Streams, at most
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_positive)]
     pub max_streams: usize,
+    /// Buckets of a stream, at most
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_positive)]
+    pub max_buckets: usize,
+    /// Seconds that an answer or a model may take, at most; a model is then the best found so far
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = parse_positive)]
+    pub max_seconds: usize,
     /// What to log on standard error, a JSON object a line
     #[arg(long, value_parser = named::<Log>(), value_name = "WHAT", default_value = "refused")]
     pub log: Log,
