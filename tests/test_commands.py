@@ -109,5 +109,6 @@ def test_the_demo_keeps_its_promises(program, tmp_path):
     # The clusters are found in the sketch, drawn, and as good as those of k-means on the rows.
     assert "learned 10 clusters from the sketch of 10,000 rows" in text and "recovered centres" in text
     assert 0.99 < float(text.split("over that of k-means: ")[1].split()[0]) < 1.02
+    days = [f"day-{day:02}.sketch" for day in range(1, 15)]
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == [
-        "monday.json", "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]
+        *days, "demo.svg", "monday.json", "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]

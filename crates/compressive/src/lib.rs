@@ -67,6 +67,6 @@ pub use sketch::spec::reading::{self, Column, Reading};
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
 pub use sketch::{ExactMoments, MomentSet, Moments, RowWeights, SecondSums, Sketch};
 
-#[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../docs/guide/rust.md")]
 #[cfg(doctest)]
-struct Readme;
+struct Guide;
