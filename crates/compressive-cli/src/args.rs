@@ -136,7 +136,7 @@ pub struct DataArgs {
     /// Leave out and count rows with missing or malformed values, instead of stopping at the first
     #[arg(long)]
     pub skip_bad_rows: bool,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
 }

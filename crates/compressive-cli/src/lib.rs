@@ -13,9 +13,14 @@ mod words;
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
+
+/// The command line as it stands: what manual pages are made of.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
 
 /// Exit code of a run that its input made fail.
 const FAILED: u8 = 1;
@@ -24,7 +29,12 @@ const FAILED: u8 = 1;
 /// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     compressive_io::hide_decoder_panics();
-    let cli = Cli::parse_from(arguments);
+    let matches = Cli::command().get_matches_from(arguments);
+    let quiet = |(_, command): (&str, &ArgMatches)| {
+        command.try_get_one::<bool>("quiet").ok().flatten().is_some_and(|quiet| *quiet)
+    };
+    output::keep_quiet(matches.subcommand().is_some_and(quiet));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let code = carried_out(&cli);
     // Nobody flushes for a program that runs inside another; a closed pipe has no reader to miss anything.
     let _ = std::io::stdout().flush();
@@ -76,4 +86,19 @@ fn carried_out(cli: &Cli) -> u8 {
     }
     eprintln!("error: {}", output::visible(&words::message(&error)));
     FAILED
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let all = super::command();
+        assert!(all.get_subcommands().count() > 20);
+        for command in all.get_subcommands() {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command.clone()).render(&mut page).expect("writing to memory");
+            let page = String::from_utf8(page).expect("text");
+            assert!(page.contains(".SH NAME") && page.contains(command.get_name()), "{page}");
+        }
+    }
 }

@@ -72,7 +72,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             &json!({ "output": args.output, "bytes": text.len(), "sketches": stems.len(), "candidates": candidates }),
         );
     }
-    output::print(&format!(
+    output::say(&format!(
         "{}: {}, one {what} of {}; open it in a browser\n",
         args.output.display(),
         count(stems.len() as u64, "sketch"),

@@ -42,7 +42,7 @@ pub fn run(args: &SketchArgs) -> Result<()> {
         return output::print_json(&report(&done, &files));
     }
     tell_reasons(args.data.quiet, &done.reasons);
-    output::print(&(done.summary() + &list(&done, &files)))
+    output::say(&(done.summary() + &list(&done, &files)))
 }
 
 /// A pass to be made.

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn sums_of_slim_forms_are_the_sums_of_the_sketches() {
-        let operator = specs()[0].build().unwrap();
+        let operator = specs()[0].clone().build().unwrap();
         let parts = [sketch_of(&operator, &[0.1, 0.2]), sketch_of(&operator, &[-1.0, 3.0, 0.5, 0.5])];
         let slim = parts.each_ref().map(Sketch::to_slim_bytes);
         let mut total = Sketch::empty(&operator);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn changed_and_foreign_bytes_are_refused() {
-        let operator = specs()[0].build().unwrap();
+        let operator = specs()[0].clone().build().unwrap();
         let sketch = sketch_of(&operator, &[0.1, 0.2, -1.0, 3.0]);
         let bytes = sketch.to_slim_bytes();
         for at in 0..bytes.len() {
@@ -189,7 +189,7 @@ mod tests {
             assert!(sketch.from_slim_bytes(&changed).is_err(), "{at}");
             assert!(sketch.from_slim_bytes(&bytes[..at]).is_err(), "{at}");
         }
-        let other = sketch_of(&specs()[1].build().unwrap(), &[0.1, 0.2]);
+        let other = sketch_of(&specs()[1].clone().build().unwrap(), &[0.1, 0.2]);
         assert!(other.from_slim_bytes(&bytes).is_err());
     }
 }
