@@ -3,6 +3,7 @@
 pub mod classify;
 pub mod combine;
 pub mod compare;
+pub mod cube;
 pub mod demo;
 #[cfg(feature = "collector")]
 pub mod demo_fleet;
@@ -57,6 +58,9 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
+    if let Some(slice) = cube::Slice::named(path)? {
+        return Ok(slice.sum()?.to_bytes());
+    }
     let with = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
     if crate::output::is_standard(path) {
