@@ -109,5 +109,37 @@ def test_the_demo_keeps_its_promises(program, tmp_path):
     # The clusters are found in the sketch, drawn, and as good as those of k-means on the rows.
     assert "learned 10 clusters from the sketch of 10,000 rows" in text and "recovered centres" in text
     assert 0.99 < float(text.split("over that of k-means: ")[1].split()[0]) < 1.02
+    days = [f"day-{day:02}.sketch" for day in range(1, 15)]
     assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == [
-        "monday.json", "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]
+        *days, "demo.svg", "monday.json", "monday.npy", "monday.sketch", "tuesday.npy", "tuesday.sketch"]
+
+
+def test_quiet_commands_print_nothing_but_results_that_go_to_no_file(program, tmp_path, rows):
+    write_csv(tmp_path / "rows.csv", rows)
+    silent = [
+        ("design", "rows.csv", "-k", 3, "-o", "spec.json", "-q"),
+        ("sketch", "rows.csv", "--spec", "spec.json", "-o", "rows.sketch", "-q"),
+        ("fit", "rows.sketch", "-k", 3, "-o", "model.json", "-q"),
+        ("kmeans", "rows.csv", "-k", 3, "-o", "model.json", "-q"),
+        ("predict", "model.json", "rows.csv", "-o", "labels.csv", "-q"),
+        ("transform", "spec.json", "rows.csv", "-o", "features.npy", "-q"),
+        ("report", "rows.sketch", "model.json", "-o", "report.html", "-q"),
+    ]
+    for command in silent:
+        done = program.run(*command)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), (command, done.stdout, done.stderr)
+    assert "weight" in program("fit", "rows.sketch", "-k", 3, "-q")
+    assert "mean(a)" in program("query", "rows.sketch", "mean(a)", "-q")
+
+
+def test_the_server_and_push_are_configured_by_their_environment(program, tmp_path, rows, monkeypatch):
+    write_csv(tmp_path / "rows.csv", rows)
+    monkeypatch.setenv("COMPRESSIVE_PUSH_TO", "http://127.0.0.1:9")
+    monkeypatch.setenv("COMPRESSIVE_PUSH_STREAM", "fleet")
+    monkeypatch.setenv("COMPRESSIVE_PUSH_PATIENCE", "1")
+    assert "127.0.0.1:9" in program.fails("push", "rows.csv")
+    monkeypatch.setenv("COMPRESSIVE_SERVE_LISTEN", "not-an-address")
+    message = program.fails("serve", "data", code=2)
+    assert "not-an-address" in message
+    monkeypatch.setenv("COMPRESSIVE_SERVE_LISTEN", "0.0.0.0:0")
+    assert "TLS" in program.fails("serve", "data")

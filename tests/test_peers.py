@@ -1,4 +1,4 @@
-"""benches/peers in its quick mode: every contender that is installed runs, ours is as good as scikit-learn's, and the page and the README say the same.
+"""benches/peers in its quick mode: every contender that is installed runs, ours is as good as scikit-learn's, and the page and the one on speed say the same.
 
 Nothing here looks at how long anything took.
 """
@@ -153,8 +153,8 @@ def test_the_block_of_the_readme_has_the_numbers_of_the_page(folder):
     assert page.splitlines()[2].startswith("**Verdict**: ") and "Rows per second: `compressive sketch` " in page
 
 
-def test_the_readme_of_the_project_has_the_numbers_of_its_page():
-    assert agree((ROOT / "docs" / "results" / "peers.md").read_text(), (ROOT / "README.md").read_text()) > 0
+def test_the_page_on_speed_has_the_numbers_of_the_one_it_is_made_of():
+    assert agree((ROOT / "docs" / "results" / "peers.md").read_text(), (ROOT / "docs" / "guide" / "speed.md").read_text()) > 0
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ PRIVATIZE = [
     ("plain.sketch", ["--epsilon", 1, "--split", 1], ["split", "between 0 and 1"]),
     ("plain.sketch", ["--epsilon", 1, "--rows-per-person", 0], ["at least 1 row"]),
     ("plain.sketch", ["--epsilon", 1, "--ledger", "none.json"], ["no ledger none.json", "--cap-epsilon"]),
-    ("rows.csv", ["--epsilon", 1], ["not an intact sketch"]),
+    ("rows.csv", ["--epsilon", 1], ["is not a sketch; if it is a table, sketch it first"]),
 ]
 
 

@@ -103,7 +103,7 @@ def test_a_wrong_query_is_shown_with_its_place(program, table, query, words):
 def test_an_empty_sketch_and_no_sketch_are_refused(program, tmp_path, table):
     program("subtract", "d.sketch", "d.sketch", "-o", "empty.sketch")
     assert "rows" in program.fails("query", "empty.sketch", "mean(x)")
-    assert "not an intact sketch" in program.fails("query", "d.csv", "mean(x)")
+    assert "is not a sketch; if it is a table, sketch it first" in program.fails("query", "d.csv", "mean(x)")
     (tmp_path / "model.json").write_text("{}")
     assert "is a JSON file, not a sketch" in program.fails("query", "model.json", "mean(x)")
     program.fails("query", "d.sketch", code=2)

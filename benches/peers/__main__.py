@@ -1,4 +1,4 @@
-"""Compressive beside numpy, scikit-learn, faiss and diffprivlib: writes docs/results/peers.md and the table of README.md.
+"""Compressive beside numpy, scikit-learn, faiss and diffprivlib: writes docs/results/peers.md and the table of docs/guide/speed.md.
 
     pip install ./crates/compressive-py -r benches/requirements.txt
     python benches/peers                          # all jobs, about ten minutes on two cores that do nothing else
@@ -61,7 +61,7 @@ def arguments():
         "--page", type=pathlib.Path, help="write the page here [default: docs/results/peers.md; with --quick nowhere]"
     )
     parser.add_argument(
-        "--readme", type=pathlib.Path, help="put the table into this file [default: README.md; with --quick nowhere]"
+        "--readme", type=pathlib.Path, help="put the table into this file [default: docs/guide/speed.md; with --quick nowhere]"
     )
     args = parser.parse_args()
     args.rounds = args.rounds or (1 if args.quick else ROUNDS)
@@ -69,7 +69,7 @@ def arguments():
     if unknown:
         parser.error(f"no such job: {', '.join(sorted(unknown))}; there are {', '.join(jobs())}")
     if not args.quick:
-        args.page, args.readme = args.page or ROOT / "docs" / "results" / "peers.md", args.readme or ROOT / "README.md"
+        args.page, args.readme = args.page or ROOT / "docs" / "results" / "peers.md", args.readme or ROOT / "docs" / "guide" / "speed.md"
     return args
 
 

@@ -42,7 +42,7 @@ class Contender:
 
 @dataclasses.dataclass
 class Job:
-    """One table: the first contender is ours, to which all ratios are; `peer` is the one that the README shows.
+    """One table: the first contender is ours, to which all ratios are; `peer` is the one that the page on speed shows.
 
     `prepare(case, program)` writes the files into the working folder. `measure(case, result)` is what the quality is made of, `shown(case, raw)` turns
     {contender: raw} into the number of the table, which `quality` names; less is better, and numbers within `tolerance` count as equal.

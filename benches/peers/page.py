@@ -1,4 +1,4 @@
-"""The page docs/results/peers.md and the marked block of README.md, both from the records of the jobs."""
+"""The page docs/results/peers.md and the marked block of docs/guide/speed.md, both from the records of the jobs."""
 
 import re
 import statistics
@@ -125,7 +125,7 @@ METHOD = (
     "Every contender is a process of its own on the same files, which are in the page cache, on the same processors and number of threads; contenders run in turns, and medians over the rounds are shown (a contender that needs more than {slow} seconds runs once). "
     "Seconds are from reading the file to the result: whole commands for the program, imports apart for Python, whose start (interpreter, imports, writing the result) has a column of its own. "
     "Peak memory is the process's resident peak, imports and pages of mapped files included; of several commands the largest. Ratios are to the first contender of a job, ours: above 1, ours needs less. Quality is taken on all rows by one function; less is better. "
-    "Bold is the peer that the README names, chosen before measuring."
+    "Bold is the peer that the page on speed names, chosen before measuring."
 )
 
 
@@ -150,7 +150,7 @@ def write_page(compared, slow, quick):
 
 
 def write_block(compared):
-    """The text between the marks of the README: one row for each job."""
+    """The text between the marks of the page on speed: one row for each job."""
     lines = [
         "| job | compressive | peer | seconds, peer / ours | memory, peer / ours | quality, ours and the peer's |",
         "|---|---|---|---|---|---|",
@@ -166,7 +166,7 @@ def write_block(compared):
 
 
 def put_block(readme, block):
-    """The README with the block between its marks."""
+    """The page on speed with the block between its marks."""
     if not BLOCK.search(readme):
-        raise ValueError("README.md has no <!-- peers --> ... <!-- /peers -->")
+        raise ValueError("the page has no <!-- peers --> ... <!-- /peers -->")
     return BLOCK.sub(lambda found: found.group(1) + "\n" + block + found.group(2), readme)

@@ -8,7 +8,15 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from compressive import PCA, GaussianMixture, KMeans, RandomPeriodicFeatures, SketchClassifier
+from compressive import (
+    PCA,
+    AnomalyDetector,
+    GaussianMixture,
+    KMeans,
+    KMedians,
+    RandomPeriodicFeatures,
+    SketchClassifier,
+)
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
@@ -21,6 +29,9 @@ ALL = [
     KMeans(n_clusters=3, random_state=0),
     GaussianMixture(n_components=2, random_state=0),
     GaussianMixture(covariance_type="spherical", random_state=0),
+    GaussianMixture(n_components=2, covariance_type="tied", random_state=0),
+    KMedians(n_clusters=3, random_state=0),
+    AnomalyDetector(random_state=0),
     PCA(n_components=2, random_state=0),
     PCA(random_state=0),
     SketchClassifier(random_state=0),
@@ -144,7 +155,7 @@ def test_estimators_have_an_html_view(blobs):
         (KMeans(2, decoder="best"), "decoder"),
         (KMeans(2, scale="wide"), "scale"),
         (KMeans(2, epsilon=-1.0), "epsilon"),
-        (GaussianMixture(2, covariance_type="tied"), "covariance_type"),
+        (GaussianMixture(2, covariance_type="loose"), "covariance_type"),
         (PCA(9), "n_components=9 must be between 1 and"),
         (RandomPeriodicFeatures(gamma=0), "gamma"),
         (KMeans(3000), "n_samples=2000 should be >= n_clusters=3000"),

@@ -238,3 +238,21 @@ def test_the_example_runs_with_spark_connect():
     assert "fri is the farthest from the other days" in done.stdout
     assert "without it, 4 of the 4 days are like the others" in done.stdout
     assert "the same bytes" in done.stdout
+
+
+def test_functions_of_sketches_are_columns_of_frames(spark, table, spec):
+    functions = compressive.spark.register(spark, spec)
+    df = spark.createDataFrame(table.to_pandas())
+    days = df.groupBy("group", "w").agg(functions["sketch"](*COLUMNS).alias("s"))
+    cube = compressive.cube(table, ["group", "w"], spec)
+    found = {(str(row["group"]), str(int(row["w"]))): bytes(row["s"]) for row in days.collect()}
+    assert found == {name: sketch.to_bytes() for name, sketch in cube.items()}
+    days.createOrReplaceTempView("days")
+    answers = spark.sql(
+        "SELECT `group`, sketch_rows(s) AS n, sketch_mean(s, 'a') AS mean FROM "
+        "(SELECT `group`, sketch_merge(s) AS s FROM days GROUP BY `group`)"
+    )
+    groups = cube.rollup("group")
+    for row in answers.collect():
+        assert row["n"] == groups[row["group"]].rows
+        assert row["mean"] == compressive.query(groups[row["group"]], "mean(a)")["value"]

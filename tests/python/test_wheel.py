@@ -45,3 +45,15 @@ except ImportError as error:
     done = subprocess.run([python, "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "compressive[sklearn]" in done.stdout
+    program = tmp_path / "venv" / "bin" / "compressive"
+
+    def run(*arguments):
+        return subprocess.run([program, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path)
+
+    done = run("generate", "separated", "-n", "2000", "-d", "2", "-k", "3", "-o", "rows.csv")
+    assert (done.returncode, done.stdout) == (0, "rows.csv: 2,000 rows of 2 columns\n"), done.stderr
+    assert "learned 3 clusters" in run("kmeans", "rows.csv", "-k", "3").stdout
+    done = run("inspect", "none.sketch")
+    assert done.returncode == 1 and "none.sketch" in done.stderr and "Traceback" not in done.stderr
+    assert run("no-such-command").returncode == 2
+    assert run("serve", "--help").returncode == 0

@@ -31,7 +31,7 @@ pub use learn::{
     CovarianceArg, DiagnoseArgs, FitArgs, GmmArgs, KArg, KmeansArgs, LearnArgs, OneLinerArgs, PredictArgs,
     ScoreArgs, StartArg,
 };
-pub use make::{DemoArgs, GenerateArgs, KindArg};
+pub use make::{DemoArgs, GenerateArgs};
 use named::{named, named_if};
 pub use private::{BudgetArgs, LedgerArgs, PlanArgs, PrivatizeArgs, SplitArg};
 pub use project::{PcaArgs, RandomFeatureArgs, TransformArgs};
@@ -136,7 +136,7 @@ pub struct DataArgs {
     /// Leave out and count rows with missing or malformed values, instead of stopping at the first
     #[arg(long)]
     pub skip_bad_rows: bool,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -309,7 +309,8 @@ pub struct SketchArgs {
     /// Use the recipe of this spec (or of this sketch) instead of choosing one
     #[arg(long, value_name = "SPEC", conflicts_with_all = ["design", "purpose", "seed"])]
     pub spec: Option<PathBuf>,
-    /// Where to write the sketch; with --by a folder, or a name with {} for the value
+    /// Where to write the sketch; with --by a folder, a name with {} for the value, or a cube, one file of all
+    /// that ends in .parquet
     #[arg(short, long, value_name = "OUT.sketch")]
     pub output: PathBuf,
     /// Make one sketch for each distinct value of this column

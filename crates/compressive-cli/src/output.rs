@@ -16,6 +16,19 @@ pub const STANDARD: &str = "-";
 /// Whether a result went to standard output, so that words go to standard error.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
+/// Whether only errors are wanted, and results that go to no file.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`say`] says nothing, if that is asked.
+pub fn keep_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Tells what became of a result that is in a file; nothing where quiet is asked for.
+pub fn say(text: &str) -> anyhow::Result<()> {
+    if QUIET.load(Ordering::Relaxed) { Ok(()) } else { print(text) }
+}
+
 /// Whether a path stands for standard input or output.
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new(STANDARD)

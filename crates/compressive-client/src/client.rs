@@ -181,8 +181,17 @@ impl Client {
     }
 
     /// Sends a batch once. What may pass (no connection, a server that is busy or restarting) is not an
-    /// error.
-    pub fn send(&self, place: &Place<'_>, key: &str, kind: BatchKind, body: &[u8]) -> Result<Sent> {
+    /// error. A sender that calls its batches `ID-0`, `ID-1` and so on says with `settled` below which number
+    /// all were acknowledged to it, and that it never sends one of these again; the collector then forgets
+    /// their keys.
+    pub fn send(
+        &self,
+        place: &Place<'_>,
+        key: &str,
+        settled: Option<u64>,
+        kind: BatchKind,
+        body: &[u8],
+    ) -> Result<Sent> {
         if self.is_stopped() {
             return Err(Error::Refused("sending was stopped; nothing is lost".into()));
         }
@@ -190,11 +199,14 @@ impl Client {
         if let Some(bucket) = place.bucket {
             address.push_str(&format!("?bucket={bucket}"));
         }
-        let request = self
+        let mut request = self
             .authorized(self.agent.post(address))
             .header("idempotency-key", key)
             .header("compressive-fingerprint", place.fingerprint)
             .content_type(kind.media_type());
+        if let Some(settled) = settled {
+            request = request.header("compressive-settled", settled.to_string());
+        }
         let mut response = match request.send(body) {
             Ok(response) => response,
             Err(error) => return Ok(Sent::Later(error.to_string())),

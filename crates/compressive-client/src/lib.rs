@@ -19,4 +19,4 @@ pub use client::{Client, Place, Sent};
 pub use error::{Error, Result};
 pub use push::{PushParams, Pushed, kind, push};
 pub use run::{Rows, Run};
-pub use spool::Spool;
+pub use spool::{Shelf, Spool};

@@ -75,7 +75,7 @@ pub fn push(
     options: &DriveOptions<'_>,
 ) -> Result<Pushed> {
     let (sender, receiver) = channel();
-    for batch in spool.waiting()? {
+    for batch in spool.waiting() {
         // The receiver lives until all senders are gone.
         let _ = sender.send(batch);
     }
@@ -163,7 +163,8 @@ fn send(
     };
     let (start, mut wait) = (Instant::now(), Duration::from_millis(50));
     loop {
-        match client.send(&params.place, &key, kind, &body)? {
+        let settled = lock(spool).settled();
+        match client.send(&params.place, &key, Some(settled), kind, &body)? {
             Sent::Counted(answer, repeated) => {
                 lock(spool).done(batch)?;
                 return Ok((answer.rows.unsigned_abs(), repeated));

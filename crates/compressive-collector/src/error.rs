@@ -52,6 +52,61 @@ pub enum Error {
         "the key `{0}` was used before for another batch or bucket; a key belongs to one batch, and a repeated batch has the same bytes and bucket"
     )]
     KeyReused(String),
+    /// A number of a sender that it has settled.
+    #[error(
+        "the batch `{0}` was settled: its sender has said that it got the answer, and sends it no more; if this is not a late copy, the sender's disk was put back to an earlier state, and it must begin anew under another name"
+    )]
+    Settled(String),
+    /// A key that has no number, from a sender that numbers its batches.
+    #[error(
+        "the key `{0}` has no number; a sender that says what is settled calls its batches ID-0, ID-1 and so on"
+    )]
+    Unnumbered(String),
+    /// A batch far beyond those that are settled.
+    #[error(
+        "the batch `{key}` is too far ahead: {settled} are settled, and at most {window} may be under way"
+    )]
+    FarAhead {
+        /// The key.
+        key: String,
+        /// What is settled.
+        settled: u64,
+        /// Batches that may be under way.
+        window: u64,
+    },
+    /// A bucket that has not come.
+    #[error("the bucket {bucket} lies ahead of this server's clock, by which the last one is {last}")]
+    Ahead {
+        /// The bucket.
+        bucket: String,
+        /// The last one that is taken.
+        last: String,
+    },
+    /// A bucket that is kept no longer.
+    #[error("the bucket {bucket} is too old: the stream keeps {keep} buckets; name a later one")]
+    Expired {
+        /// The bucket.
+        bucket: String,
+        /// Buckets that are kept.
+        keep: u32,
+    },
+    /// A bucket too many.
+    #[error("the stream `{name}` has {buckets} buckets, which is the limit; delete old ones first")]
+    TooManyBuckets {
+        /// The stream.
+        name: String,
+        /// Its buckets.
+        buckets: usize,
+    },
+    /// A question that nobody waits for.
+    #[error("nobody waits for the answer")]
+    Gone,
+    /// A question that took too long.
+    #[error("the answer took more than {0} seconds; ask for fewer buckets")]
+    TooLong(u64),
+    /// A question that reads too much.
+    #[error("the answer needs more than {} MB of sums; ask for fewer buckets", .0 >> 20)]
+    TooMuch(u64),
     /// A payload that cannot be added.
     #[error("{0}")]
     Payload(String),

@@ -6,6 +6,8 @@
 //! | `GET /v1/streams`, `GET /v1/streams/NAME` | read | names, specs, buckets with their counts |
 //! | `GET /v1/streams/NAME/spec` | read or ingest | the spec alone, for those who make batches |
 //! | `DELETE /v1/streams/NAME`, `DELETE /v1/streams/NAME/buckets?from&to` | admin | |
+//! | `GET /v1/streams/NAME/senders` | read | what each token has added |
+//! | `DELETE /v1/streams/NAME/senders/ID?from&to` | admin | takes that out again |
 //! | `POST /v1/streams/NAME/batches?bucket=B` | ingest | counts a batch, once for each `Idempotency-Key` |
 //! | `GET /v1/sketch?streams=A,B&from&to` | read | the merged sketch |
 //! | `GET /v1/private?streams=A,B&from&to` | read | which private sketches there are; with `&key=K` one of them |
@@ -22,10 +24,11 @@ mod ingest;
 mod page;
 mod reply;
 mod streams;
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -45,6 +48,7 @@ pub(crate) use auth::Guard;
 pub(crate) use ingest::{Operators, room};
 use reply::Problem;
 pub(crate) use reply::Refusal;
+pub(crate) use turns::Turns;
 
 /// Bounds on what one server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,12 @@ pub struct Limits {
     pub head_seconds: u64,
     /// Seconds for a body.
     pub body_seconds: u64,
+    /// Buckets of a stream.
+    pub buckets: usize,
+    /// Seconds that an answer may take, and as many that a question may wait for its turn.
+    pub answer_seconds: u64,
+    /// Bytes of sums that an answer may read.
+    pub answer_bytes: u64,
 }
 
 impl Default for Limits {
@@ -75,7 +85,17 @@ impl Default for Limits {
             connections: 4096,
             head_seconds: 20,
             body_seconds: 60,
+            buckets: crate::store::BUCKETS_MAX,
+            answer_seconds: 60,
+            answer_bytes: 4 << 30,
         }
+    }
+}
+
+impl Limits {
+    /// Time and bytes of an answer.
+    fn answer(&self) -> (Duration, u64) {
+        (Duration::from_secs(self.answer_seconds), self.answer_bytes)
     }
 }
 
@@ -92,12 +112,12 @@ pub(crate) struct Shared {
     pub room: Arc<Semaphore>,
     /// Batches that may be summed up beside each other.
     pub work: Arc<Semaphore>,
-    /// Answers that may be worked out beside each other.
-    pub asks: Arc<Semaphore>,
-    /// Models that may be learned beside each other.
-    pub models: Arc<Semaphore>,
+    /// Where answers are worked out.
+    pub asks: Turns,
+    /// Where models are learned.
+    pub models: Turns,
     pub operators: Operators,
-    /// Why the store took the last batch not, if it did not.
+    /// Why the store rejected the last batch, if it did.
     pub failed: Mutex<Option<String>>,
 }
 
@@ -115,6 +135,8 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/streams/{name}/spec", get(streams::spec))
         .route("/v1/streams/{name}/buckets", axum::routing::delete(streams::delete_buckets))
         .route("/v1/streams/{name}/batches", post(ingest::batch))
+        .route("/v1/streams/{name}/senders", get(streams::senders))
+        .route("/v1/streams/{name}/senders/{id}", axum::routing::delete(streams::take_out))
         .route("/v1/sketch", get(ask::sketch))
         .route("/v1/private", get(ask::private))
         .route("/v1/drift", get(ask::drift))
@@ -131,7 +153,10 @@ async fn noted(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     let start = Instant::now();
     let (method, path) = (request.method().to_string(), cut(request.uri().path()));
     let mut response = next.run(request).await;
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // The page's own files say for themselves how long they may be kept.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();
     if refused {

@@ -14,6 +14,7 @@ mod http;
 mod log;
 mod metrics;
 mod payload;
+mod reach;
 mod room;
 mod server;
 mod slice;
@@ -27,7 +28,7 @@ pub use http::Limits;
 pub use log::Log;
 pub use server::{Serve, Server};
 pub use slice::Slice;
-pub use store::{Batch, Content, Count, REPORTS, Store, Stream};
+pub use store::{Batch, Content, Count, REPORTS, Sender, Store, Stream, TakenOut};
 pub use token::{Caller, Record, Role, Tokens};
 pub use writer::{Reply, Writer};
 

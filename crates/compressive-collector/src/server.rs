@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::error::{Error, Result};
-use crate::http::{Guard, Limits, Shared, router};
+use crate::http::{Guard, Limits, Shared, Turns, router};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::store::Store;
@@ -37,6 +37,12 @@ const HEAD_BYTES: usize = 32 << 10;
 const OTHER_FILES: usize = 64;
 /// Headers of a request.
 const HEADERS: usize = 64;
+
+/// How much lower the priority of an answer is than that of a batch or a short request: a tenth of the
+/// processor where both want it.
+const NICE_ASK: i32 = 10;
+/// And that of a model.
+const NICE_MODEL: i32 = 15;
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -67,7 +73,7 @@ impl Server {
     /// Opens the store and listens.
     pub async fn start(serve: &Serve) -> Result<Server> {
         let tls = serve.tls.as_ref().map(|(chain, key)| acceptor(chain, key)).transpose()?;
-        let store = Arc::new(Store::open(&serve.directory)?);
+        let store = Arc::new(Store::open(&serve.directory)?.limited(serve.limits.buckets));
         let (writer, thread) = Writer::start(Arc::clone(&store)).map_err(|e| Error::Store(e.to_string()))?;
         let listener = TcpListener::bind(serve.address)
             .await
@@ -84,8 +90,8 @@ impl Server {
             log: serve.log,
             room: Arc::new(Semaphore::new(crate::http::room(serve.limits.bodies))),
             work: Arc::new(Semaphore::new(cores)),
-            asks: Arc::new(Semaphore::new(cores)),
-            models: Arc::new(Semaphore::new(cores)),
+            asks: Turns::new(cores, NICE_ASK),
+            models: Turns::new(cores, NICE_MODEL),
             operators: crate::http::Operators::default(),
             failed: Mutex::default(),
         });
@@ -209,13 +215,11 @@ where
 async fn expire(shared: Arc<Shared>) {
     loop {
         let own = Arc::clone(&shared);
-        match shared.answer(move || own.store.expire(Timestamp::now())).await {
-            Ok(Ok(0)) => {}
-            Ok(Ok(buckets)) => shared.log.line(Log::Refused, "expired", json!({ "buckets": buckets })),
-            Ok(Err(error)) => {
-                shared.log.line(Log::Refused, "failed", json!({ "problem": error.to_string() }))
-            }
-            Err(refusal) => shared.log.line(Log::Refused, "failed", json!({ "problem": refusal.problem })),
+        let expired = tokio::task::spawn_blocking(move || own.store.expire(Timestamp::now())).await;
+        match expired.unwrap_or_else(|e| Err(Error::Store(e.to_string()))) {
+            Ok(0) => {}
+            Ok(buckets) => shared.log.line(Log::Refused, "expired", json!({ "buckets": buckets })),
+            Err(error) => shared.log.line(Log::Refused, "failed", json!({ "problem": error.to_string() })),
         }
         tokio::time::sleep(Duration::from_secs(60)).await;
     }

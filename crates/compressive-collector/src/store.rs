@@ -6,32 +6,51 @@
 //! carry a checksum of their own beside the file's; a store that does not pass is refused as a whole, since a
 //! wrong sum cannot be distinguished from a right one later.
 
-use std::collections::HashMap;
+mod count;
+mod migrate;
+mod settle;
+mod shares;
+
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use compressive::privacy::PrivateSketch;
 use compressive::{Sketch, SketchSpec};
-use jiff::Timestamp;
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::bucket::{Bucket, Every};
 use crate::error::{Error, Result};
-use crate::room;
-use compressive_client::{Answer, check_name};
+use compressive_client::check_name;
+
+pub(crate) use shares::NOBODY;
+pub use shares::{Sender, TakenOut};
 
 pub(crate) const STREAMS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("streams");
 pub(crate) const SUMS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("sums");
 pub(crate) const PRIVATE: TableDefinition<'_, (&str, &str, &str), &[u8]> = TableDefinition::new("private");
 pub(crate) const KEYS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("keys");
 pub(crate) const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
-const FORMAT: &str = "1";
+/// What each bucket holds, so that nobody has to read sums to count: rows, private sketches, their rows.
+pub(crate) const BUCKETS: TableDefinition<'_, (&str, &str), (u64, u64, i64)> =
+    TableDefinition::new("buckets");
+/// What each caller has added to a bucket: rows and a sum, which is empty where the whole total is the
+/// caller's. See [`shares`].
+pub(crate) const SHARES: TableDefinition<'_, (&str, &str, &str), (i64, &[u8])> =
+    TableDefinition::new("shares");
+/// By stream and sender, the number below which all its batches are settled. See [`settle`].
+pub(crate) const SENDERS: TableDefinition<'_, (&str, &str), u64> = TableDefinition::new("senders");
+const FORMAT: &str = "2";
+/// The format before there were shares.
+const FORMAT_1: &str = "1";
 /// Bytes of the checksum before a sum.
 const CHECK: usize = 16;
 /// Memory that the store's cache may take.
 const CACHE: usize = 64 << 20;
+/// Buckets of a stream, if nothing else is said.
+pub(crate) const BUCKETS_MAX: usize = 10_000;
 
 /// A stream: one spec, buckets of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,15 +87,6 @@ pub const REPORTS: &str = "local reports";
 /// Promises among the reports of a bucket, at most: each is kept and read with every batch.
 pub(crate) const PROMISES: usize = 16;
 
-/// Sums that a transaction changes, by stream and bucket.
-#[derive(Default)]
-struct Changed {
-    plain: HashMap<(String, String), Sketch>,
-    reports: HashMap<(String, String), PrivateSketch>,
-    /// Bytes of the private sketches that are kept one by one.
-    private: usize,
-}
-
 /// A batch ready to be counted.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -88,18 +98,14 @@ pub struct Batch {
     pub named: bool,
     /// The key that the sender gave it.
     pub key: String,
+    /// Who sends it, by the id of its token: whom to take out again who turns out to send nonsense.
+    pub caller: String,
+    /// Of a sender that numbers its batches, the number below which all were acknowledged to it.
+    pub settled: Option<u64>,
     /// SHA-256 of what was sent.
     pub digest: [u8; 32],
     /// What it adds.
     pub content: Content,
-}
-
-/// What is kept of a batch.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    answer: Answer,
-    digest: String,
-    at: i64,
 }
 
 /// What a bucket holds.
@@ -120,23 +126,7 @@ pub struct Count {
 pub struct Store {
     pub(crate) database: Database,
     path: PathBuf,
-}
-
-/// Refuses reports under a promise that the stream does not take: one who sends many would leave no room for
-/// others.
-fn check_promise(stream: &Stream, reports: &PrivateSketch) -> Result<()> {
-    let Some(epsilons) = &stream.epsilons else { return Ok(()) };
-    match reports.releases().iter().find(|release| !epsilons.contains(&release.epsilon)) {
-        None => Ok(()),
-        Some(other) => {
-            let taken: Vec<String> = epsilons.iter().map(f64::to_string).collect();
-            Err(Error::Payload(format!(
-                "reports at epsilon {}, and the stream takes epsilon {} alone, as it was made to",
-                other.epsilon,
-                taken.join(" or ")
-            )))
-        }
-    }
+    pub(crate) buckets_max: usize,
 }
 
 pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
@@ -181,7 +171,7 @@ impl Store {
 
     /// A store on a database that passed its own checks.
     pub(crate) fn checked(database: Database, path: PathBuf, fresh: bool) -> Result<Store> {
-        let store = Store { database, path };
+        let store = Store { database, path, buckets_max: BUCKETS_MAX };
         if fresh {
             let transaction = store.database.begin_write().map_err(failed)?;
             {
@@ -189,12 +179,21 @@ impl Store {
                 transaction.open_table(SUMS).map_err(failed)?;
                 transaction.open_table(PRIVATE).map_err(failed)?;
                 transaction.open_table(KEYS).map_err(failed)?;
+                transaction.open_table(BUCKETS).map_err(failed)?;
+                transaction.open_table(SHARES).map_err(failed)?;
+                transaction.open_table(SENDERS).map_err(failed)?;
                 transaction.open_table(META).map_err(failed)?.insert("format", FORMAT).map_err(failed)?;
             }
             transaction.commit().map_err(failed)?;
         }
         store.verify()?;
         Ok(store)
+    }
+
+    /// The store with another limit of buckets a stream.
+    #[must_use]
+    pub fn limited(self, buckets_max: usize) -> Store {
+        Store { buckets_max, ..self }
     }
 
     fn directory(&self) -> &Path {
@@ -205,41 +204,65 @@ impl Store {
         Error::Damaged { path: self.path.display().to_string(), problem: problem.into() }
     }
 
-    /// Reads every stream and every sum once.
+    /// Checks the format, every stream, and the checksum of every sum; a store of the format before becomes
+    /// one of this. What a sum holds is looked at when it is asked for.
     fn verify(&self) -> Result<()> {
         let transaction = self.database.begin_read().map_err(failed)?;
         let meta = transaction.open_table(META).map_err(|e| self.damaged(e.to_string()))?;
         let format = meta.get("format").map_err(failed)?;
         match format.as_ref().map(|f| f.value()) {
             Some(FORMAT) => {}
+            Some(FORMAT_1) => self.migrate()?,
             Some(other) => return Err(self.damaged(format!("format {other}, this version reads {FORMAT}"))),
             None => return Err(self.damaged("it names no format")),
         }
-        let streams = self.streams()?;
+        let streams: HashSet<String> = self.streams()?.into_iter().map(|(name, _)| name).collect();
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let known = |name: &str, bucket: &str| match streams.contains(name) {
+            true => Ok(()),
+            false => Err(self.damaged(format!("bucket {bucket} belongs to no stream: `{name}`"))),
+        };
         let sums = transaction.open_table(SUMS).map_err(failed)?;
         for entry in sums.iter().map_err(failed)? {
             let (key, value) = entry.map_err(failed)?;
             let (name, bucket) = key.value();
-            let sketch = self.sketch(value.value(), name, bucket)?;
-            let known =
-                streams.iter().any(|(n, s)| n == name && s.spec.fingerprint() == sketch.fingerprint());
-            if !known {
-                return Err(
-                    self.damaged(format!("bucket {bucket} of `{name}` has a different spec from its stream"))
-                );
+            known(name, bucket)?;
+            self.checked_sum(value.value(), name, bucket)?;
+        }
+        let shares = transaction.open_table(SHARES).map_err(failed)?;
+        for entry in shares.iter().map_err(failed)? {
+            let (key, value) = entry.map_err(failed)?;
+            let (name, bucket, _) = key.value();
+            known(name, bucket)?;
+            match value.value() {
+                (_, []) => {}
+                (_, bytes) => drop(self.checked_sum(bytes, name, bucket)?),
             }
         }
         Ok(())
     }
 
-    /// A sum with its checksum verified.
-    pub(crate) fn sketch(&self, bytes: &[u8], name: &str, bucket: &str) -> Result<Sketch> {
+    /// The bytes of a sum behind its checksum.
+    fn checked_sum<'a>(&self, bytes: &'a [u8], name: &str, bucket: &str) -> Result<&'a [u8]> {
         let wrong = |problem: &str| self.damaged(format!("bucket {bucket} of `{name}`: {problem}"));
         let (check, bytes) = bytes.split_at_checked(CHECK).ok_or_else(|| wrong("cut off"))?;
         if check != &Sha256::digest(bytes)[..CHECK] {
             return Err(wrong("wrong checksum"));
         }
+        Ok(bytes)
+    }
+
+    /// A sum with its checksum verified.
+    pub(crate) fn sketch(&self, bytes: &[u8], name: &str, bucket: &str) -> Result<Sketch> {
+        let bytes = self.checked_sum(bytes, name, bucket)?;
+        let wrong = |problem: &str| self.damaged(format!("bucket {bucket} of `{name}`: {problem}"));
         Sketch::from_bytes(bytes).map_err(|e| wrong(&e.to_string()))
+    }
+
+    /// Reports of a bucket.
+    pub(crate) fn private_sketch(&self, bytes: &[u8], name: &str, key: &str) -> Result<PrivateSketch> {
+        PrivateSketch::from_own_bytes(bytes)
+            .map_err(|e| self.damaged(format!("private sketch `{key}` of `{name}`: {e}")))
     }
 
     /// Makes a stream; false if it was there with the same spec and buckets.
@@ -288,186 +311,5 @@ impl Store {
         let table = transaction.open_table(STREAMS).map_err(failed)?;
         let value = table.get(name).map_err(failed)?.ok_or_else(|| Error::NoStream(name.into()))?;
         serde_json::from_slice(value.value()).map_err(|e| self.damaged(format!("stream `{name}`: {e}")))
-    }
-
-    /// The answer that a key got before, if any.
-    pub fn answered(
-        &self,
-        stream: &str,
-        key: &str,
-        digest: &[u8; 32],
-        bucket: Option<&Bucket>,
-    ) -> Result<Option<Answer>> {
-        let transaction = self.database.begin_read().map_err(failed)?;
-        let table = transaction.open_table(KEYS).map_err(failed)?;
-        let value = table.get((stream, key)).map_err(failed)?;
-        value.map(|v| self.repeated(v.value(), key, digest, bucket)).transpose()
-    }
-
-    fn repeated(
-        &self,
-        bytes: &[u8],
-        key: &str,
-        digest: &[u8; 32],
-        bucket: Option<&Bucket>,
-    ) -> Result<Answer> {
-        let kept: Kept =
-            serde_json::from_slice(bytes).map_err(|e| self.damaged(format!("key `{key}`: {e}")))?;
-        let elsewhere = bucket.is_some_and(|bucket| bucket.as_str() != kept.answer.bucket);
-        if elsewhere || kept.digest != compressive_client::text::hex(digest) {
-            return Err(Error::KeyReused(key.into()));
-        }
-        Ok(kept.answer)
-    }
-
-    /// Counts batches in one transaction, with one wait for the disk. The outer error is that of the store,
-    /// and then nothing was counted; an inner one is that of its batch alone. The flag marks a batch that
-    /// was counted before.
-    pub fn commit(&self, batches: &[Batch], now: Timestamp) -> Result<Vec<Result<(Answer, bool)>>> {
-        let mut transaction = self.database.begin_write().map_err(failed)?;
-        transaction.set_durability(redb::Durability::Immediate).map_err(failed)?;
-        let mut sums = Changed::default();
-        let mut answers = Vec::with_capacity(batches.len());
-        for batch in batches {
-            match self.count(&transaction, batch, now, &mut sums) {
-                Err(error @ (Error::Store(_) | Error::Damaged { .. })) => return Err(error),
-                outcome => answers.push(outcome),
-            }
-        }
-        let stored = |sketch: &Sketch| {
-            let bytes = sketch.to_bytes();
-            [&Sha256::digest(&bytes)[..CHECK], &bytes].concat()
-        };
-        let plain: Vec<_> = sums.plain.iter().map(|(place, sketch)| (place, stored(sketch))).collect();
-        let reports: Vec<_> = sums.reports.iter().map(|(place, sketch)| (place, sketch.to_bytes())).collect();
-        let bytes = plain.iter().chain(&reports).map(|(_, bytes)| bytes.len()).sum::<usize>();
-        room::check(self.directory(), batches.len(), bytes + sums.private)?;
-        {
-            let mut table = transaction.open_table(SUMS).map_err(failed)?;
-            for ((stream, bucket), bytes) in &plain {
-                table.insert((stream.as_str(), bucket.as_str()), &bytes[..]).map_err(failed)?;
-            }
-            let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
-            for ((stream, bucket), bytes) in &reports {
-                table.insert((stream.as_str(), bucket.as_str(), REPORTS), &bytes[..]).map_err(failed)?;
-            }
-        }
-        transaction.commit().map_err(failed)?;
-        Ok(answers)
-    }
-
-    /// Counts one batch within a transaction; sums are collected in `sums`.
-    fn count(
-        &self,
-        transaction: &WriteTransaction,
-        batch: &Batch,
-        now: Timestamp,
-        sums: &mut Changed,
-    ) -> Result<(Answer, bool)> {
-        let (name, key) = (batch.stream.as_str(), batch.key.as_str());
-        let mut keys = transaction.open_table(KEYS).map_err(failed)?;
-        let known = keys.get((name, key)).map_err(failed)?.map(|v| v.value().to_vec());
-        if let Some(bytes) = known {
-            let bucket = batch.named.then_some(&batch.bucket);
-            return Ok((self.repeated(&bytes, key, &batch.digest, bucket)?, true));
-        }
-        // The stream may have been deleted, or made anew, while the batch waited.
-        let streams = transaction.open_table(STREAMS).map_err(failed)?;
-        let bytes = streams.get(name).map_err(failed)?.ok_or_else(|| Error::NoStream(name.into()))?;
-        let stream: Stream = serde_json::from_slice(bytes.value())
-            .map_err(|e| self.damaged(format!("stream `{name}`: {e}")))?;
-        let (found, rows, private) = match &batch.content {
-            Content::Plain(sketch) => (sketch.fingerprint(), sketch.rows() as i64, false),
-            Content::Private(sketch) | Content::Reports(sketch) => {
-                (sketch.fingerprint(), sketch.rows(), true)
-            }
-        };
-        let expected = stream.spec.fingerprint();
-        if found != expected {
-            return Err(Error::Fingerprint { name: name.into(), expected, found: found.into() });
-        }
-        let bucket = batch.bucket.as_str();
-        match &batch.content {
-            Content::Plain(more) => self.add(transaction, (name, bucket), more, &mut sums.plain)?,
-            Content::Reports(more) => {
-                check_promise(&stream, more)?;
-                self.add_reports(transaction, (name, bucket), more, &mut sums.reports)?;
-            }
-            Content::Private(sketch) => {
-                let bytes = sketch.to_bytes();
-                sums.private += bytes.len();
-                let mut table = transaction.open_table(PRIVATE).map_err(failed)?;
-                table.insert((name, bucket, key), &bytes[..]).map_err(failed)?;
-            }
-        }
-        let answer = Answer { stream: name.into(), bucket: bucket.into(), key: key.into(), rows, private };
-        let kept = Kept {
-            answer: answer.clone(),
-            digest: compressive_client::text::hex(&batch.digest),
-            at: now.as_second(),
-        };
-        let text = serde_json::to_vec(&kept).map_err(failed)?;
-        keys.insert((name, key), &text[..]).map_err(failed)?;
-        Ok((answer, false))
-    }
-
-    fn add(
-        &self,
-        transaction: &WriteTransaction,
-        (name, bucket): (&str, &str),
-        more: &Sketch,
-        sums: &mut HashMap<(String, String), Sketch>,
-    ) -> Result<()> {
-        let place = (name.to_owned(), bucket.to_owned());
-        let mut sum = match sums.get(&place) {
-            Some(sum) => sum.clone(),
-            None => {
-                let table = transaction.open_table(SUMS).map_err(failed)?;
-                let stored = table.get((name, bucket)).map_err(failed)?;
-                match stored {
-                    Some(value) => self.sketch(value.value(), name, bucket)?,
-                    None => {
-                        sums.insert(place, more.clone());
-                        return Ok(());
-                    }
-                }
-            }
-        };
-        sum.merge(more)?;
-        sums.insert(place, sum);
-        Ok(())
-    }
-
-    fn add_reports(
-        &self,
-        transaction: &WriteTransaction,
-        (name, bucket): (&str, &str),
-        more: &PrivateSketch,
-        sums: &mut HashMap<(String, String), PrivateSketch>,
-    ) -> Result<()> {
-        let place = (name.to_owned(), bucket.to_owned());
-        let mut sum = match sums.get(&place) {
-            Some(sum) => Some(sum.clone()),
-            None => {
-                let table = transaction.open_table(PRIVATE).map_err(failed)?;
-                let stored = table.get((name, bucket, REPORTS)).map_err(failed)?;
-                let read = |bytes: &[u8]| PrivateSketch::from_own_bytes(bytes);
-                let stored = stored.map(|value| read(value.value())).transpose();
-                stored.map_err(|e| self.damaged(format!("reports of bucket {bucket} of `{name}`: {e}")))?
-            }
-        };
-        match &mut sum {
-            Some(sum) => sum.merge(more)?,
-            None => sum = Some(more.clone()),
-        }
-        if let Some(sum) = sum {
-            if sum.releases().len() > PROMISES {
-                return Err(Error::Payload(format!(
-                    "bucket {bucket} already holds reports of {PROMISES} different promises; send with one of their epsilons"
-                )));
-            }
-            sums.insert(place, sum);
-        }
-        Ok(())
     }
 }

@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 
+mod senders;
+mod world;
+
 fn operator() -> SketchOperator {
     let waves = Waves::usual(Wave::OneBit, FrequencyLaw::AdaptedRadius);
     SketchSpec::new(["x", "y"], waves, 1.0, 30).build().unwrap()
@@ -50,6 +53,8 @@ fn batch(operator: &SketchOperator, i: usize) -> Batch {
         bucket: Every::Hour.parse(&format!("2026-11-16T{:02}", i % 3)).unwrap(),
         named: true,
         key: format!("key-{i}"),
+        caller: "north".into(),
+        settled: None,
         digest: Sha256::digest(&bits).into(),
         content: Content::Plain(sketch),
     }
@@ -170,12 +175,16 @@ fn old_buckets_go_and_their_batches_are_not_counted_again() {
     let store = Store::open(folder.path()).unwrap();
     store.make_stream("fleet", &Stream { keep: Some(2), ..stream(&operator) }).unwrap();
     let all: Vec<Batch> = (0..9).map(|i| batch(&operator, i)).collect();
-    store.commit(&all, Timestamp::now()).unwrap();
-    let now: Timestamp = "2026-11-16T02:30:00Z".parse().unwrap();
+    let (then, now): (Timestamp, Timestamp) =
+        ("2026-11-16T01:30:00Z".parse().unwrap(), "2026-11-16T02:30:00Z".parse().unwrap());
+    assert!(store.commit(&all, then).unwrap().iter().all(Result::is_ok));
     assert_eq!(store.expire(now).unwrap(), 1);
     let left = offline(&operator, (0..9).filter(|i| i % 3 != 0));
     assert_eq!(store.sum(&whole()).unwrap(), left);
-    store.commit(&all, Timestamp::now()).unwrap();
+    assert!(store.commit(&all, now).unwrap().iter().all(|answer| answer.as_ref().unwrap().1));
+    // One that comes too late is told so, instead of being counted and deleted.
+    let late = store.commit(&[batch(&operator, 9)], now).unwrap();
+    assert!(matches!(late[0], Err(Error::Expired { keep: 2, .. })), "{late:?}");
     assert_eq!(store.sum(&whole()).unwrap(), left);
     assert_eq!(store.counts("fleet").unwrap().len(), 2);
     store.delete_stream("fleet").unwrap();

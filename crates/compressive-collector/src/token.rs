@@ -71,6 +71,8 @@ pub enum Caller {
     Nobody,
     /// The holder of a token.
     Holder {
+        /// The token's id.
+        id: String,
         /// Its role.
         role: Role,
         /// Its stream; all if none.
@@ -83,7 +85,7 @@ impl Caller {
     pub fn may(&self, wanted: Role, stream: Option<&str>) -> bool {
         match self {
             Caller::Nobody => false,
-            Caller::Holder { role, stream: own } => {
+            Caller::Holder { role, stream: own, .. } => {
                 role.includes(wanted) && own.as_deref().is_none_or(|own| Some(own) == stream)
             }
         }
@@ -147,7 +149,9 @@ impl Tokens {
         let expected = found.map_or("", |record| &record.hash);
         let right = bool::from(digest(secret).as_bytes().ct_eq(expected.as_bytes()));
         match found.filter(|_| right) {
-            Some(record) => Caller::Holder { role: record.role, stream: record.stream.clone() },
+            Some(Record { id, role, stream, .. }) => {
+                Caller::Holder { id: id.clone(), role: *role, stream: stream.clone() }
+            }
             None => Caller::Nobody,
         }
     }

@@ -33,6 +33,7 @@ pub mod em;
 mod error;
 pub mod families;
 pub mod generate;
+mod kinds;
 pub mod kmeans;
 mod linear;
 pub mod metric;
@@ -45,6 +46,7 @@ mod rows;
 
 pub use em::{Em, EmInfo, EmParams, em};
 pub use error::{Error, Result};
+pub use kinds::{Kind, KindParams, Source};
 pub use kmeans::{KMeans, KMeansInfo, KMeansParams, Stop, kmeans, lloyd, sse};
 pub use linear::jacobi;
 pub use mixture::{Mixture, Shape, Truth};

@@ -37,6 +37,14 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A cube that cannot be written or read, or a slice that it does not have.
+    #[error("{path}: {problem}")]
+    Cube {
+        /// The cube.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A glob pattern is malformed.
     #[error("the pattern {pattern} is not a valid glob at character {position}: {reason}")]
     BadGlob {

@@ -25,6 +25,7 @@ mod chunk;
 mod columnar;
 mod convert;
 mod csv;
+mod cube;
 mod dataset;
 mod driver;
 mod entropy;
@@ -55,6 +56,7 @@ mod write;
 
 pub use atomic::{AtomicFile, sweep, write_atomic};
 pub use chunk::{DataSource, GroupKeys, RowChunk, RowReader};
+pub use cube::{Condition, Cube, Names, write_cube};
 pub use dataset::{Dataset, DatasetSource};
 pub use driver::{DriveOptions, Outcome, sketch_dataset, sketch_source};
 pub use entropy::OsEntropy;

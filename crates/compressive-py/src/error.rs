@@ -12,7 +12,7 @@ pyo3::create_exception!(
 );
 
 /// The library's parameters and steps as keywords and calls.
-struct Keywords;
+pub struct Keywords;
 
 impl Vocabulary for Keywords {
     fn name(&self, parameter: Parameter) -> String {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use compressive::design::Task;
 use compressive::learn::classify::{self as classes, ClassData, ClassifyParams, Method};
 use compressive::learn::{Budget, Components, CovarianceKind, Decoder, LearnParams};
+use compressive::privacy::AnySketch;
 use compressive::{Moments, SketchOperator};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -27,15 +28,23 @@ pub enum Either<'py> {
 }
 
 impl Either<'_> {
-    fn operator(&self) -> PyResult<Arc<SketchOperator>> {
+    pub fn operator(&self) -> PyResult<Arc<SketchOperator>> {
         match self {
             Either::Plain(sketch) => sketch.operator(),
             Either::Private(sketch) => sketch.operator(),
         }
     }
 
+    /// A copy of the sketch.
+    pub fn copied(&self) -> AnySketch {
+        match self {
+            Either::Plain(sketch) => AnySketch::Plain(sketch.copy_core()),
+            Either::Private(sketch) => AnySketch::Private(sketch.core.clone()),
+        }
+    }
+
     /// The mean features, and the total weight.
-    fn moments(&self) -> PyResult<(Moments, f64)> {
+    pub fn moments(&self) -> PyResult<(Moments, f64)> {
         match self {
             Either::Plain(sketch) => {
                 let core = sketch.lock();

@@ -7,14 +7,19 @@
 //! Long work runs without the interpreter's lock, on all processors, and stops at Ctrl-C.
 
 mod array;
+mod ask;
 mod collector;
+mod cube;
 mod design;
 mod error;
 mod learn;
+mod made;
 mod model;
 mod pass;
 mod private;
+mod program;
 mod push;
+mod show;
 mod sketch;
 mod source;
 mod spec;
@@ -45,6 +50,17 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(learn::learn, module)?)?;
     module.add_function(wrap_pyfunction!(learn::classify, module)?)?;
     module.add_function(wrap_pyfunction!(learn::choose_method, module)?)?;
+    module.add_class::<cube::CubeFile>()?;
+    module.add_function(wrap_pyfunction!(cube::cube_write, module)?)?;
+    module.add_function(wrap_pyfunction!(cube::sum_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::query, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::diagnose, module)?)?;
+    module.add_function(wrap_pyfunction!(ask::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(made::generate, module)?)?;
+    module.add_function(wrap_pyfunction!(made::adjusted_rand, module)?)?;
+    module.add_function(wrap_pyfunction!(show::report, module)?)?;
+    module.add_function(wrap_pyfunction!(show::write, module)?)?;
+    module.add_function(wrap_pyfunction!(program::program, module)?)?;
     compressive_io::hide_decoder_panics();
     Ok(())
 }

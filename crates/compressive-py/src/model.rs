@@ -1,8 +1,10 @@
 //! Models, and tables under them.
 
+use compressive::RowsRef;
 use compressive::model::{ClassPredictor, Content, Model as CoreModel, Predictor, Projector, Scores, Wanted};
 use compressive_io::write_atomic;
-use numpy::PyArray2;
+use numpy::ndarray::Array2;
+use numpy::{PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
@@ -27,6 +29,10 @@ impl PartialEq for Model {
 impl Model {
     pub fn new(core: CoreModel, candidates: String) -> Model {
         Model { core, candidates }
+    }
+
+    pub fn core(&self) -> &CoreModel {
+        &self.core
     }
 
     fn predictor(&self) -> PyResult<Predictor> {
@@ -234,6 +240,43 @@ impl Model {
         table(py, source, threads, self.core.dim(), self.core.k, |rows| predictor.scores(rows))
     }
 
+    /// How columns are read of tables, as JSON.
+    #[getter]
+    fn readings_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.core.readings).map_err(|e| error::argument(e.to_string()))
+    }
+
+    /// Names of the classes of a classifier; none of other models.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        match &self.core.content {
+            Content::Classify(classifier) => classifier.classes.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Rows, the sum of their squared distances from the mean, and what principal components leave of it.
+    #[pyo3(signature = (source, threads=0))]
+    fn errors(&self, py: Python<'_>, source: &Source, threads: usize) -> PyResult<(usize, f64, f64)> {
+        let projector: Projector = self.core.projector().map_err(error::core)?;
+        // The sums of a chunk stand in its first row.
+        let sums = table(py, source, threads, self.core.dim(), 2, |rows| {
+            let values = match rows {
+                RowsRef::F32(values) => values.len(),
+                RowsRef::F64(values) => values.len(),
+            };
+            let mut out = vec![0.0; 2 * values / self.core.dim().max(1)];
+            let (all, left) = projector.errors(rows)?;
+            if let [first, second, ..] = &mut out[..] {
+                (*first, *second) = (all, left);
+            }
+            Ok(out)
+        })?;
+        let sums = sums.readonly();
+        let sums = sums.as_array();
+        Ok((sums.nrows(), sums.column(0).sum(), sums.column(1).sum()))
+    }
+
     /// Coordinates of each row along the principal components, ndarray of shape (n, k).
     #[pyo3(signature = (source, threads=0))]
     fn project<'py>(
@@ -248,6 +291,19 @@ impl Model {
             projector.project(rows, &mut out)?;
             Ok(out)
         })
+    }
+
+    /// Rows drawn from a mixture of Gaussians or a generative network, ndarray of shape (n, d); the same seed
+    /// gives the same rows. Other models say too little about the rows around their parameters.
+    #[pyo3(signature = (n, *, seed=0))]
+    fn sample<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let values = py.detach(|| crate::made::sample(&self.core, n, seed))?;
+        let array = Array2::from_shape_vec((n, self.core.dim()), values);
+        Ok(PyArray2::from_owned_array(py, array.map_err(|e| error::argument(e.to_string()))?))
+    }
+
+    fn _repr_html_(&self) -> String {
+        compressive_report::notebook::model(&self.core)
     }
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {

@@ -104,6 +104,11 @@ impl PrivateSketch {
         Ok((from_bytes.unbind(), (slf.get().to_bytes(slf.py()),)))
     }
 
+    fn _repr_html_(&self) -> String {
+        let rows = compressive_report::promise::row_count(&self.core);
+        compressive_report::notebook::sketch(self.core.spec(), &rows, self.core.to_bytes().len())
+    }
+
     fn __repr__(&self) -> String {
         let epsilon: Vec<String> = self.core.releases().iter().map(|r| r.epsilon.to_string()).collect();
         format!("PrivateSketch(about {} rows, epsilon {})", self.core.rows(), epsilon.join(", "))

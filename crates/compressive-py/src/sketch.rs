@@ -7,6 +7,8 @@ use compressive::ask::compare::Comparison;
 use compressive::privacy::AnySketch;
 use compressive::{SketchOperator, SketchSpec as CoreSpec};
 use compressive_io::write_atomic;
+use compressive_report::notebook;
+use compressive_report::words::thousands;
 use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyTypeError;
@@ -292,6 +294,11 @@ impl Sketch {
 
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Sketch {
         self.copy()
+    }
+
+    fn _repr_html_(&self) -> String {
+        let sums = self.lock();
+        notebook::sketch(sums.spec(), &thousands(sums.rows()), sums.to_bytes().len())
     }
 
     fn __repr__(&self) -> String {

@@ -287,6 +287,10 @@ impl SketchSpec {
         Ok((from_json.unbind(), (slf.get().to_json(),)))
     }
 
+    fn _repr_html_(&self) -> String {
+        compressive_report::notebook::spec(self.operator.spec())
+    }
+
     fn __repr__(&self) -> String {
         let spec = self.spec();
         format!(

@@ -11,16 +11,20 @@
 mod axes;
 mod columns;
 mod html;
+pub mod notebook;
 mod page;
+mod picture;
 pub mod promise;
 mod section;
 mod shapes;
 mod svg;
+pub mod sweep;
 pub mod text;
 pub mod words;
 
 pub use axes::{Axis, axes, telling_columns};
 pub use page::{CHART_SCRIPT, Material, page, style};
+pub use picture::picture;
 pub use shapes::Shapes;
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(material: &'a Material<'a>) -> Result<View<'a>> {
+    pub fn new(material: &'a Material<'a>) -> Result<View<'a>> {
         let moments = material.total.moments()?;
         // Other kinds of models and sketches have no explanation, and the page says less about them.
         let explanation = material.model.and_then(|model| explain(material.operator, &moments, model).ok());

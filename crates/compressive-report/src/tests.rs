@@ -70,7 +70,11 @@ impl Fixture {
     }
 
     fn page_with(&self, model: bool, sample: Option<&[f64]>) -> String {
-        let material = Material {
+        page(&self.material(model, sample)).expect("a page")
+    }
+
+    fn material<'a>(&'a self, model: bool, sample: Option<&'a [f64]>) -> Material<'a> {
+        Material {
             title: "Two <days>",
             operator: &self.operator,
             total: &self.total,
@@ -79,10 +83,9 @@ impl Fixture {
             model: model.then_some(&self.model),
             candidates: &[],
             sample,
-            commands: &["compressive report a.sketch".to_owned()],
+            commands: &[],
             vocabulary: &Knobs,
-        };
-        page(&material).expect("a page")
+        }
     }
 }
 
@@ -98,6 +101,34 @@ fn a_page_has_its_sections_escapes_names_and_asks_for_nothing_outside() {
     assert!(outside.iter().all(|t| t.starts_with("-equiv")), "{outside:?}");
     assert_eq!(text.matches("<svg").count(), text.matches("role=\"img\" aria-label=\"").count());
     assert_eq!(text.matches("<circle class=\"row\"").count(), 100);
+}
+
+#[test]
+fn a_picture_is_the_map_and_the_drift_and_nothing_outside() {
+    let fixture = fixture();
+    let drawn = |material: &Material<'_>| picture(material).expect("a picture");
+    let text = drawn(&fixture.material(true, Some(&fixture.rows[..400]))).expect("something to draw");
+    assert!(text.starts_with("<svg xmlns=") && text.matches("<svg").count() == 3, "{text}");
+    assert!(text.contains("3 Gaussians with diag covariances of 4,000 rows, from 1.2 kB"), "{text}");
+    assert!(text.contains("Drift over 2 sketches, without the rows") && text.contains("Two &lt;days&gt;"));
+    assert!(!text.contains("<script") && text.matches("http").count() == 1);
+    let alone = Material { series: &fixture.days[..1], ..fixture.material(false, None) };
+    assert_eq!(drawn(&alone), None);
+}
+
+#[test]
+fn a_notebook_shows_names_escaped_and_the_numbers_of_the_model() {
+    let fixture = fixture();
+    let text = notebook::model(&fixture.model);
+    assert!(text.contains("3 Gaussians with diag covariances") && text.contains("<pre>"), "{text}");
+    assert!(text.contains("&lt;c&gt;") && !text.contains("<c>"), "{text}");
+    let spec = fixture.operator.spec();
+    let text = notebook::sketch(spec, "4,000", 1234);
+    assert!(
+        text.contains("4,000") && text.contains("1.2 kB") && text.contains(&spec.fingerprint()),
+        "{text}"
+    );
+    assert!(notebook::spec(spec).contains("4: a, b, &lt;c&gt;, d &amp; e"));
 }
 
 #[test]

@@ -72,6 +72,6 @@ pub use sketch::spec::reading::{Column, Reading};
 pub use sketch::spec::{Bounds, FORMAT, MAX_DIM, MAX_SIZE, Missing, SketchSpec, Source, Transform};
 pub use sketch::{MomentSet, Moments, Sketch};
 
-#[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../docs/guide/rust.md")]
 #[cfg(doctest)]
-struct Readme;
+struct Guide;

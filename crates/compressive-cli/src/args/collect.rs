@@ -11,16 +11,21 @@ use super::{named, parse_positive};
 #[derive(Args)]
 pub struct ServeArgs {
     /// The data directory, made if needed: all that the collector keeps
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", env = "COMPRESSIVE_SERVE_DIR")]
     pub directory: PathBuf,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8321")]
+    #[arg(
+        long,
+        env = "COMPRESSIVE_SERVE_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8321"
+    )]
     pub listen: SocketAddr,
     /// Certificate chain, a PEM file
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, env = "COMPRESSIVE_SERVE_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Key of the certificate, a PEM file
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, env = "COMPRESSIVE_SERVE_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Listen beyond this machine without TLS, or without tokens
     #[arg(long)]
@@ -29,19 +34,25 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub restore: Option<PathBuf>,
     /// Bytes of a body, at most
-    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_SERVE_MAX_BODY", value_name = "BYTES", default_value_t = 16 << 20, value_parser = parse_positive)]
     pub max_body: usize,
     /// Rows of a batch or of a sketch that is sent, at most
-    #[arg(long, value_name = "ROWS", default_value_t = 1_000_000, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_SERVE_MAX_ROWS", value_name = "ROWS", default_value_t = 1_000_000, value_parser = parse_positive)]
     pub max_rows: usize,
     /// Connections, at most
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_SERVE_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096, value_parser = parse_positive)]
     pub max_connections: usize,
     /// Streams, at most
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_SERVE_MAX_STREAMS", value_name = "N", default_value_t = 1000, value_parser = parse_positive)]
     pub max_streams: usize,
+    /// Buckets of a stream, at most
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = parse_positive)]
+    pub max_buckets: usize,
+    /// Seconds that an answer or a model may take, at most; a model is then the best found so far
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = parse_positive)]
+    pub max_seconds: usize,
     /// What to log on standard error, a JSON object a line
-    #[arg(long, value_parser = named::<Log>(), value_name = "WHAT", default_value = "refused")]
+    #[arg(long, env = "COMPRESSIVE_SERVE_LOG", value_parser = named::<Log>(), value_name = "WHAT", default_value = "refused")]
     pub log: Log,
     /// Do not print the address
     #[arg(long, short)]

@@ -72,7 +72,7 @@ pub struct FitArgs {
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL.json")]
     pub output: Option<PathBuf>,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
     /// Print the model as JSON, with `seconds` and `candidates`
@@ -185,7 +185,7 @@ pub struct UseArgs {
     pub skip_bad_rows: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
 }

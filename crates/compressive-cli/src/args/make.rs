@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use compressive_data::Kind;
 
-use super::parse_positive;
+use super::{named, parse_positive};
 
 #[derive(Args)]
 pub struct GenerateArgs {
     /// The distribution
-    #[arg(value_enum, value_name = "KIND")]
-    pub kind: KindArg,
+    #[arg(value_name = "KIND", value_parser = named::<Kind>())]
+    pub kind: Kind,
     /// Where to write the rows: .csv, .parquet or .npy; values are rounded to single precision in all three
     #[arg(short, long, value_name = "DATA")]
     pub output: PathBuf,
@@ -44,33 +45,6 @@ pub struct GenerateArgs {
     /// Print what was done as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KindArg {
-    /// Unit Gaussians of equal weight, the usual k-means problem
-    Separated,
-    /// Gaussians of different weights and shapes
-    Unequal,
-    /// Gaussians with random variances
-    Mixture,
-    /// Gaussians with columns of different scale
-    Stretched,
-    /// Six Gaussians on a hexagon in the plane
-    SixGaussians,
-    /// One turn of a spiral in the plane
-    Spiral,
-    /// A noisy circle in the plane
-    Ring,
-    /// K concentric circles in the plane
-    Circles,
-}
-
-impl KindArg {
-    /// The name on the command line.
-    pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
 }
 
 #[derive(Args)]

@@ -34,7 +34,7 @@ pub struct PrivatizeArgs {
     /// Record what is spent in this ledger, and refuse to pass its cap; made by `compressive ledger`
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
     /// Print what was promised as JSON

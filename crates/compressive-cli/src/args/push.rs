@@ -11,10 +11,10 @@ pub struct PushArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// The collector
-    #[arg(long, value_name = "URL")]
+    #[arg(long, env = "COMPRESSIVE_PUSH_TO", value_name = "URL")]
     pub to: String,
     /// The stream
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = "COMPRESSIVE_PUSH_STREAM", value_name = "NAME")]
     pub stream: String,
     /// The stream's spec [default: asked from the collector]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["design", "purpose"])]
@@ -31,13 +31,13 @@ pub struct PushArgs {
     #[arg(long, value_name = "EPSILON")]
     pub local_epsilon: Option<f64>,
     /// Rows of a batch
-    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_PUSH_BATCH", value_name = "ROWS", default_value_t = 1000, value_parser = parse_positive)]
     pub batch: usize,
     /// Batches under way at once
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_PUSH_CONNECTIONS", value_name = "N", default_value_t = 4, value_parser = parse_positive)]
     pub connections: usize,
     /// Folder for batches that are not acknowledged yet; the same command takes them up again
-    #[arg(long, value_name = "DIR", default_value = "compressive-spool")]
+    #[arg(long, env = "COMPRESSIVE_PUSH_SPOOL", value_name = "DIR", default_value = "compressive-spool")]
     pub spool: PathBuf,
     /// A name for these rows, by which a later run knows them [default: the paths of the files; rows that are
     /// added at their end are sent, too]
@@ -47,13 +47,13 @@ pub struct PushArgs {
     #[arg(long)]
     pub again: bool,
     /// Seconds for which a batch is tried
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = parse_positive)]
+    #[arg(long, env = "COMPRESSIVE_PUSH_PATIENCE", value_name = "SECONDS", default_value_t = 300, value_parser = parse_positive)]
     pub patience: usize,
     /// File with the token [default: the variable COMPRESSIVE_TOKEN]
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
     /// Trust the certificates of this PEM file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, env = "COMPRESSIVE_PUSH_CERTIFICATE", value_name = "FILE")]
     pub certificate: Option<PathBuf>,
     #[command(flatten)]
     pub purpose: PurposeArgs,

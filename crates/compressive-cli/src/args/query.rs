@@ -23,7 +23,7 @@ pub struct QueryArgs {
     pub seed: SeedArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
     /// Print as JSON

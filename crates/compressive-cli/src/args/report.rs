@@ -14,7 +14,7 @@ pub struct ReportArgs {
     /// Draw some rows of these files behind the model
     #[arg(long, value_name = "DATA", num_args = 1..)]
     pub data: Vec<String>,
-    /// The page
+    /// The page; a name that ends in .svg gives the map and the drift alone, as a picture
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
     /// Head of the page [default: the file names]
@@ -26,7 +26,7 @@ pub struct ReportArgs {
     pub sweep: Option<bool>,
     #[command(flatten)]
     pub threads: ThreadArgs,
-    /// Print nothing but errors and the result
+    /// Print nothing but errors, and results that go to no file
     #[arg(long, short)]
     pub quiet: bool,
     /// Print as JSON

@@ -173,10 +173,9 @@ impl Found {
                 output::thousands(choice.rows as u64)
             ));
         }
-        if let Some(path) = path {
-            text.push_str(&format!("{}: the model\n", path.display()));
-        }
-        output::print(&text)
+        let Some(path) = path else { return output::print(&text) };
+        text.push_str(&format!("{}: the model\n", path.display()));
+        output::say(&text)
     }
 }
 

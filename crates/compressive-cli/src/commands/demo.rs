@@ -9,7 +9,8 @@ use compressive::ask::drift::Verdict;
 use compressive::design::{Request, Task};
 use compressive::learn::{LearnParams, learn};
 use compressive::model::Model;
-use compressive::{Sketch, SketchOperator};
+use compressive::privacy::AnySketch;
+use compressive::{RowsRef, Scratch, Sketch, SketchOperator};
 use compressive_data::{KMeansParams, Mixture, Rng, Sample, generate, kmeans, sse};
 use compressive_io::{
     CellType, Dataset, DriveOptions, Job, ReadOptions, TableFormat, TableWriter, sketch_dataset, write_atomic,
@@ -19,7 +20,7 @@ use super::generate::{cells, column};
 use crate::args::DemoArgs;
 use crate::output::{bytes, count, number, plot, print, scatter, seconds, thousands};
 use crate::words::Flags;
-use compressive_report::{Shapes, axes, text as report};
+use compressive_report::{Material, Shapes, axes, picture, text as report};
 
 const DIM: usize = 10;
 const CLUSTERS: usize = 10;
@@ -27,6 +28,10 @@ const CLUSTERS: usize = 10;
 const SEPARATION: f64 = 2.5;
 /// How far one cluster moves overnight along every column, in cluster widths.
 const MOVE: f64 = 1.0;
+/// Rows of each day of the fortnight.
+const DAY_ROWS: usize = 20_000;
+/// Rows in the picture.
+const DRAWN: usize = 1500;
 
 /// Makes two days of data, sketches them, merges, subtracts and compares, then finds Monday's clusters in its
 /// sketch.
@@ -42,9 +47,9 @@ pub fn run(args: &DemoArgs) -> Result<()> {
         "1. Two days of data: {} x {DIM} columns each, {CLUSTERS} clusters; on Tuesday one cluster has moved.\n",
         count(half as u64, "row")
     ))?;
-    let mut truth = generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(7))?;
+    let mut truth = truth()?;
     let rows = write_day(&monday, &truth, half, 1)?;
-    truth.means[..DIM].iter_mut().for_each(|c| *c += MOVE);
+    move_one(&mut truth);
     write_day(&tuesday, &truth, half, 2)?;
 
     print("\n2. A recipe from a sample of Monday, then one pass over each day.\n")?;
@@ -80,8 +85,22 @@ pub fn run(args: &DemoArgs) -> Result<()> {
     print(&plot(&points, 1.0 / (a.rows() as f64).sqrt(), "frequency radius", "|z|"))?;
 
     let (model, fit_time) = find_clusters(&folder, &operator, &a, &rows)?;
+    if !folder.temporary {
+        let days = fortnight(&folder, &operator)?;
+        draw(&folder, &operator, a, &days, &model, &rows)?;
+    }
     against_kmeans(&rows, &model, a_time, fit_time)?;
     folder.farewell()
+}
+
+/// Where the rows come from.
+fn truth() -> Result<Mixture> {
+    Ok(generate::separated(CLUSTERS, DIM, SEPARATION, &mut Rng::new(7))?)
+}
+
+/// One cluster moves.
+fn move_one(truth: &mut Mixture) {
+    truth.means[..DIM].iter_mut().for_each(|c| *c += MOVE);
 }
 
 /// Draws a day's rows and writes them.
@@ -131,6 +150,51 @@ fn find_clusters(
     print("\n   Rows (shades) and recovered centres (digits), in the plane that tells them apart best:\n")?;
     print(&indent(&scatter(&points, &centres, ["first", "second"])))?;
     Ok((learned.model, elapsed))
+}
+
+/// Two weeks of sketches in the folder; after the ninth day one cluster has moved.
+fn fortnight(folder: &Folder, operator: &SketchOperator) -> Result<Vec<(String, AnySketch)>> {
+    let mut truth = truth()?;
+    let mut days = Vec::new();
+    for day in 1..=14_u64 {
+        if day == 10 {
+            move_one(&mut truth);
+        }
+        let rows = truth.sample(DAY_ROWS, &mut Rng::derived(7, 100 + day))?;
+        let mut sketch = Sketch::empty(operator);
+        operator.accumulate(RowsRef::F64(&rows.values), None, &mut sketch, &mut Scratch::default())?;
+        let name = format!("day-{day:02}");
+        write_atomic(folder.path.join(format!("{name}.sketch")), &sketch.to_bytes())?;
+        days.push((name, AnySketch::Plain(sketch)));
+    }
+    Ok(days)
+}
+
+/// Writes the clusters over some rows, and the drift over the fortnight, as one picture.
+fn draw(
+    folder: &Folder,
+    operator: &SketchOperator,
+    monday: Sketch,
+    days: &[(String, AnySketch)],
+    model: &Model,
+    rows: &Sample,
+) -> Result<()> {
+    let bytes = monday.to_bytes().len();
+    let sample: Vec<f64> = rows.values[..DRAWN.min(rows.values.len() / DIM) * DIM].to_vec();
+    let material = Material {
+        title: "The demo: clusters found in a sketch, and drift over a fortnight of sketches",
+        operator,
+        total: &AnySketch::Plain(monday),
+        bytes,
+        series: days,
+        model: Some(model),
+        candidates: &[],
+        sample: Some(&sample),
+        commands: &[],
+        vocabulary: &Flags,
+    };
+    let picture = picture(&material)?.context("a model and a fortnight can be drawn")?;
+    Ok(write_atomic(folder.path.join("demo.svg"), picture.as_bytes())?)
 }
 
 /// Runs k-means on all of Monday's rows, in memory, beside the model from the sketch.
@@ -193,11 +257,12 @@ impl Folder {
         }
         let dir = self.path.display();
         print(&format!(
-            "\nThe files are in {dir}. Try:\n\
+            "\nThe files are in {dir}; {dir}/demo.svg draws Monday's clusters, and a fortnight of sketches. Try:\n\
              \x20 compressive inspect {dir}/monday.sketch\n\
              \x20 compressive compare {dir}/monday.sketch {dir}/tuesday.sketch\n\
              \x20 compressive merge {dir}/monday.sketch {dir}/tuesday.sketch -o {dir}/both.sketch\n\
              \x20 compressive fit {dir}/monday.sketch -k auto\n\
+             \x20 compressive report {dir}/day-*.sketch {dir}/monday.json -o {dir}/report.html\n\
              \x20 compressive kmeans {dir}/tuesday.npy -k 10 -o {dir}/tuesday.json\n\
              \x20 compressive predict {dir}/tuesday.json {dir}/tuesday.npy -o {dir}/labels.csv\n"
         ))

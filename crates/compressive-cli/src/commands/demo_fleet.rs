@@ -191,7 +191,7 @@ fn send(
 /// Whether the batch had been counted before.
 fn deliver(client: &Client, place: &Place<'_>, key: &str, kind: BatchKind, body: &[u8]) -> Result<bool> {
     for attempt in 0..ATTEMPTS {
-        if let Sent::Counted(_, repeated) = client.send(place, key, kind, body)? {
+        if let Sent::Counted(_, repeated) = client.send(place, key, None, kind, body)? {
             return Ok(repeated);
         }
         std::thread::sleep(Duration::from_millis(10 << attempt.min(6)));

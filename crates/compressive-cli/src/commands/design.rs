@@ -38,7 +38,7 @@ pub fn run(args: &DesignArgs) -> Result<()> {
         }));
     }
     let lines = format!("{}: {}\n", args.output.display(), recipe(&spec));
-    output::print(&lines)?;
+    output::say(&lines)?;
     tell_reasons(args.data.quiet, &reasons);
     Ok(())
 }

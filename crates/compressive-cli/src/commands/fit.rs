@@ -121,10 +121,11 @@ impl Found {
             return output::print_json(&value);
         }
         let mut text = before.to_owned() + &report::learned(operator, &self.learned, self.elapsed, &Flags);
-        if let Some(path) = path.filter(|path| !output::is_standard(path)) {
+        let Some(path) = path else { return output::print(&text) };
+        if !output::is_standard(path) {
             text.push_str(&format!("{}: the model\n", path.display()));
         }
-        output::print(&text)
+        output::say(&text)
     }
 }
 

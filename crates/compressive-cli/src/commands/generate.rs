@@ -2,12 +2,12 @@
 
 use anyhow::{Result, bail};
 use compressive::model::Model;
-use compressive_data::{Mixture, Rng, Sample, generate};
+use compressive_data::{KindParams, Mixture, Rng, Sample, Source};
 use compressive_io::{CellType, Cells, TableFormat, TableWriter, write_atomic};
 use serde_json::json;
 
 use super::check_output;
-use crate::args::{GenerateArgs, KindArg};
+use crate::args::GenerateArgs;
 use crate::interrupt;
 use crate::output::{self, count};
 
@@ -19,11 +19,15 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     for path in std::iter::once(&args.output).chain(&args.truth) {
         check_output(path)?;
     }
-    let source = Source::new(args)?;
-    let truth = match (&source, &args.truth) {
+    if !(args.noise >= 0.0 && args.noise.is_finite()) {
+        bail!("--noise {}: give a number of at least 0", args.noise);
+    }
+    let GenerateArgs { dim, k, separation, factor, noise, seed, .. } = *args;
+    let source = Source::new(args.kind, &KindParams { dim, k, separation, factor, noise, seed })?;
+    let truth = match (source.mixture(), &args.truth) {
         (_, None) => None,
-        (Source::Mixture(mixture), Some(path)) => Some((path, truth_model(mixture)?)),
-        (_, Some(_)) => {
+        (Some(mixture), Some(path)) => Some((path, truth_model(mixture)?)),
+        (None, Some(_)) => {
             bail!("{} is not a mixture of Gaussians, so it has no model; leave --truth out", args.kind.name())
         }
     };
@@ -64,49 +68,6 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
 /// Names as readers give them to npy columns, so that a model fits the table in every format.
 pub fn column(index: usize) -> String {
     format!("x{index}")
-}
-
-/// Where rows come from.
-enum Source {
-    Mixture(Mixture),
-    Spiral { noise: f64 },
-    Ring { noise: f64 },
-    Circles { radii: Vec<f64>, noise: f64 },
-}
-
-impl Source {
-    fn new(args: &GenerateArgs) -> Result<Source> {
-        if !(args.noise >= 0.0 && args.noise.is_finite()) {
-            bail!("--noise {}: give a number of at least 0", args.noise);
-        }
-        let (k, dim, noise) = (args.k, args.dim, args.noise);
-        let rng = &mut Rng::new(args.seed);
-        Ok(match args.kind {
-            KindArg::Separated => Source::Mixture(generate::separated(k, dim, args.separation, rng)?),
-            KindArg::Unequal => Source::Mixture(generate::unequal(k, dim, args.separation, rng)?),
-            KindArg::Mixture => Source::Mixture(generate::random_variances(k, dim, rng)?),
-            KindArg::Stretched => Source::Mixture(generate::stretched(k, dim, args.factor, rng)?),
-            KindArg::SixGaussians => Source::Mixture(generate::six_gaussians()),
-            KindArg::Spiral => Source::Spiral { noise },
-            KindArg::Ring => Source::Ring { noise },
-            KindArg::Circles => {
-                Source::Circles { radii: (1..=k).map(|radius| radius as f64).collect(), noise }
-            }
-        })
-    }
-
-    fn dim(&self) -> usize {
-        if let Source::Mixture(mixture) = self { mixture.dim } else { 2 }
-    }
-
-    fn sample(&self, rows: usize, rng: &mut Rng) -> Result<Sample> {
-        Ok(match self {
-            Source::Mixture(mixture) => mixture.sample(rows, rng)?,
-            Source::Spiral { noise } => generate::spiral(rows, *noise, rng),
-            Source::Ring { noise } => generate::ring(rows, 1.0, *noise, rng),
-            Source::Circles { radii, noise } => generate::circles(rows, radii, *noise, rng)?,
-        })
-    }
 }
 
 /// The columns of a sample, in single precision.

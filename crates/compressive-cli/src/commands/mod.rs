@@ -3,6 +3,7 @@
 pub mod classify;
 pub mod combine;
 pub mod compare;
+pub mod cube;
 pub mod demo;
 #[cfg(feature = "collector")]
 pub mod demo_fleet;
@@ -57,6 +58,9 @@ fn looks_like_json(bytes: &[u8]) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
+    if let Some(slice) = cube::Slice::named(path)? {
+        return Ok(slice.sum()?.to_bytes());
+    }
     let with = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
     if crate::output::is_standard(path) {
@@ -97,7 +101,19 @@ pub fn read_any_sketch(path: &Path) -> Result<AnySketch> {
             path.display()
         );
     }
+    if begins_otherwise(&bytes) {
+        bail!(
+            "{0} is not a sketch; if it is a table, sketch it first: compressive sketch {0} -o NAME.sketch",
+            path.display()
+        );
+    }
     AnySketch::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// Whether bytes cannot be a sketch, even a damaged one, but may be text or a table's binary format: a sketch
+/// begins with the length of its header, in eight bytes of which the upper ones are 0.
+fn begins_otherwise(bytes: &[u8]) -> bool {
+    bytes.len() >= 8 && bytes[4..8] != [0; 4]
 }
 
 /// Reads a plain sketch, or says why a private one will not do.

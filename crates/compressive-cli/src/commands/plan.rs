@@ -1,19 +1,16 @@
 //! `plan`: what a privacy budget will buy, without data.
 
 use anyhow::Result;
+use compressive::FeatureName;
 use compressive::design::{LOOK_SHARE, Task};
 use compressive::privacy::PrivacyParams;
-use compressive::privacy::plan::{Forecast, SIZES, Verdict, forecast, plan};
-use compressive::{Feature, FeatureName};
+use compressive::privacy::plan::{Plan, Question, Verdict};
 use serde_json::json;
 
 use super::design::read_table;
 use super::privatize::budget;
 use crate::args::PlanArgs;
 use crate::output::{self, amount, count, number, thousands};
-
-/// Largest factor by which a budget or a table is enlarged in the search for what would be enough.
-const ENLARGED_MAX: f64 = 1e9;
 
 /// Prints the forecasts, what they mean and what to do next.
 pub fn run(args: &PlanArgs) -> Result<()> {
@@ -28,82 +25,11 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         params: budget(args.budget),
         size: args.size,
     };
-    let answer = question.answer()?;
+    let answer = question.plan()?;
     if args.json {
         return output::print_json(&report(args, &question, &answer));
     }
     output::print(&describe(args, &question, &answer))
-}
-
-/// What is asked.
-struct Question {
-    rows: f64,
-    parameters: usize,
-    feature: Feature,
-    params: PrivacyParams,
-    /// The only size that counts, if it was given.
-    size: Option<usize>,
-}
-
-/// What to expect.
-struct Answer {
-    forecasts: Vec<Forecast>,
-    /// Index of the forecast for the size asked for or, without one, recommended.
-    chosen: usize,
-    /// The epsilon that would be enough for these rows, and the rows for this epsilon; none where nothing is
-    /// missing, or nothing helps.
-    epsilon_needed: Option<f64>,
-    rows_needed: Option<f64>,
-}
-
-impl Question {
-    fn answer(&self) -> Result<Answer> {
-        let (mut forecasts, mut chosen) = plan(self.rows, self.parameters, &self.feature, &self.params)?;
-        if let Some(size) = self.size {
-            let place = forecasts.partition_point(|f| f.size < size);
-            if forecasts.get(place).is_none_or(|f| f.size != size) {
-                forecasts.insert(place, self.forecast(self.rows, self.params.epsilon, size)?);
-            }
-            chosen = place;
-        }
-        let mut answer = Answer { forecasts, chosen, epsilon_needed: None, rows_needed: None };
-        if answer.forecasts[chosen].verdict != Verdict::Good {
-            answer.epsilon_needed = least(self.params.epsilon, |epsilon| self.is_enough(self.rows, epsilon));
-            answer.rows_needed = least(self.rows, |rows| self.is_enough(rows, self.params.epsilon));
-        }
-        Ok(answer)
-    }
-
-    fn forecast(&self, rows: f64, epsilon: f64, size: usize) -> compressive::Result<Forecast> {
-        let params = self.params.clone().epsilon(epsilon);
-        forecast(rows, self.parameters, size, &self.feature, &params)
-    }
-
-    /// Whether learning would succeed at the size asked for, or at any without one. A budget for which there
-    /// is no noise to be had is not enough.
-    fn is_enough(&self, rows: f64, epsilon: f64) -> bool {
-        let good = |size| self.forecast(rows, epsilon, size).is_ok_and(|f| f.verdict == Verdict::Good);
-        match self.size {
-            Some(size) => good(size),
-            None => SIZES.iter().any(|factor| good(factor * self.parameters)),
-        }
-    }
-}
-
-/// The least value above `from` that is enough, to 1%: doubling, then bisection of the logarithm.
-fn least(from: f64, enough: impl Fn(f64) -> bool) -> Option<f64> {
-    let (mut low, mut high) = (from, 2.0 * from);
-    while !enough(high) {
-        (low, high) = (high, 2.0 * high);
-        if high > ENLARGED_MAX * from {
-            return None;
-        }
-    }
-    while high > 1.01 * low {
-        let middle = (low * high).sqrt();
-        if enough(middle) { high = middle } else { low = middle }
-    }
-    Some(high)
 }
 
 /// Two significant digits, rounded up.
@@ -114,7 +40,7 @@ fn about(x: f64) -> String {
 }
 
 /// The verdict in plain words.
-fn verdict(answer: &Answer) -> String {
+fn verdict(answer: &Plan) -> String {
     let needs = match (answer.epsilon_needed, answer.rows_needed) {
         (Some(epsilon), Some(rows)) => {
             format!("needs about epsilon {} or {} rows", about(epsilon), about(rows))
@@ -137,7 +63,7 @@ fn verdict(answer: &Answer) -> String {
 }
 
 /// The commands that carry the plan out.
-fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String> {
+fn commands(args: &PlanArgs, question: &Question, answer: &Plan) -> Vec<String> {
     let forecast = &answer.forecasts[answer.chosen];
     let task = args.task.name();
     let feature = match (args.feature, &args.table) {
@@ -167,7 +93,7 @@ fn commands(args: &PlanArgs, question: &Question, answer: &Answer) -> Vec<String
     ]
 }
 
-fn describe(args: &PlanArgs, question: &Question, answer: &Answer) -> String {
+fn describe(args: &PlanArgs, question: &Question, answer: &Plan) -> String {
     let PrivacyParams { epsilon, delta, neighbours, .. } = &question.params;
     let mut text = format!(
         "{} of {}, k = {}: {}; epsilon {}, delta {}, {}\n\n{:>9}  {:>9}  {:>9}  {:>11}  verdict\n",
@@ -213,7 +139,7 @@ fn describe(args: &PlanArgs, question: &Question, answer: &Answer) -> String {
     text
 }
 
-fn report(args: &PlanArgs, question: &Question, answer: &Answer) -> serde_json::Value {
+fn report(args: &PlanArgs, question: &Question, answer: &Plan) -> serde_json::Value {
     let PrivacyParams { epsilon, delta, neighbours, .. } = &question.params;
     let chosen = &answer.forecasts[answer.chosen];
     let forecasts: Vec<_> = answer
@@ -239,29 +165,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_that_is_enough_is_found_to_a_percent() {
-        let found = least(1.0, |x| x >= 37.0).unwrap();
-        assert!((37.0..37.4).contains(&found), "{found}");
-        assert_eq!(least(1.0, |_| false), None);
+    fn what_is_needed_is_told_in_two_digits_rounded_up() {
         assert_eq!(about(0.123), "0.13");
         assert_eq!(about(123_456.0), "130,000");
         assert_eq!(about(37.2), "38");
-    }
-
-    #[test]
-    fn what_is_said_to_be_enough_is_enough() {
-        let question = Question {
-            rows: 1e4,
-            parameters: 100,
-            feature: compressive::Wave::Fourier.into(),
-            params: PrivacyParams::new(0.1),
-            size: None,
-        };
-        let answer = question.answer().unwrap();
-        assert_eq!(answer.forecasts[answer.chosen].verdict, Verdict::Hopeless);
-        let (epsilon, rows) = (answer.epsilon_needed.unwrap(), answer.rows_needed.unwrap());
-        assert!(question.is_enough(1e4, epsilon) && !question.is_enough(1e4, 0.98 * epsilon));
-        assert!(question.is_enough(rows, 0.1) && !question.is_enough(0.98 * rows, 0.1));
-        assert!(verdict(&answer).starts_with("too noisy: needs about epsilon"), "{}", verdict(&answer));
     }
 }

@@ -61,7 +61,7 @@ pub fn run(args: &PredictArgs) -> Result<()> {
         seconds(elapsed),
         output::thousands(rate as u64),
     );
-    output::print(&text)
+    output::say(&text)
 }
 
 /// The columns of the result.

@@ -55,7 +55,7 @@ pub fn run(args: &PredictArgs, model: &Model, classifier: &Classifier) -> Result
             "seconds": elapsed.as_secs_f64(),
         }));
     }
-    output::print(&format!(
+    output::say(&format!(
         "{}: classes of {} in {} ({} rows/s)\n",
         args.output.display(),
         count(rows, "row"),

@@ -61,7 +61,7 @@ pub fn run(args: &PrivatizeArgs) -> Result<()> {
     if args.json {
         return output::print_json(&report(&args.output, &private, left));
     }
-    output::print(&describe(&args.output, &private, left))
+    output::say(&describe(&args.output, &private, left))
 }
 
 /// What is asked, from the flags.

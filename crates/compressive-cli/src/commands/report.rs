@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compressive::design::Task;
-use compressive::learn::{Candidate, CovarianceKind, LearnParams, learn};
-use compressive::model::{Content, Covariances, Model};
+use compressive::learn::Candidate;
+use compressive::model::Model;
 use compressive::privacy::AnySketch;
 use compressive::{Moments, SketchOperator};
 use compressive_io::{Dataset, ReadOptions, write_atomic};
-use compressive_report::{Material, page};
+use compressive_report::{Material, page, picture, sweep};
 use serde_json::json;
 
 use super::combine::{Named, add};
+use super::cube::Slice;
 use super::inspect::is_model;
 use super::{check_output, read, read_any_sketch, read_model};
 use crate::args::ReportArgs;
@@ -21,9 +21,6 @@ use crate::words::Flags;
 
 /// Rows of the sample that are drawn.
 const SAMPLE: usize = 1500;
-/// Components times frequencies times columns up to which the fit for other numbers of components takes
-/// seconds.
-const QUICK: usize = 300_000;
 
 /// Writes the page.
 pub fn run(args: &ReportArgs) -> Result<()> {
@@ -41,8 +38,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let sample = sample(args, &total)?;
     let moments = total.moments().with_context(|| first.clone())?;
     let candidates = match model {
-        Some(model) if wants_sweep(args, model, &operator) => sweep(args, &operator, &moments, model),
-        _ => Vec::new(),
+        Some(model) => swept(args, &operator, &moments, model),
+        None => Vec::new(),
     };
     let stems: Vec<Named> =
         series.into_iter().map(|(name, sketch)| (stem(Path::new(&name)), sketch)).collect();
@@ -63,26 +60,38 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         commands: &commands(args, model),
         vocabulary: &Flags,
     };
-    let html = page(&material)?;
-    write_atomic(&args.output, html.as_bytes())?;
+    let (text, what) = if is_picture(&args.output) {
+        let found = picture(&material)?;
+        (found.context("there is nothing to draw: give a model, or two sketches and more")?, "picture")
+    } else {
+        (page(&material)?, "file")
+    };
+    write_atomic(&args.output, text.as_bytes())?;
     if args.json {
         return output::print_json(
-            &json!({ "output": args.output, "bytes": html.len(), "sketches": stems.len(), "candidates": candidates }),
+            &json!({ "output": args.output, "bytes": text.len(), "sketches": stems.len(), "candidates": candidates }),
         );
     }
-    output::print(&format!(
-        "{}: {}, one file of {}; open it in a browser\n",
+    output::say(&format!(
+        "{}: {}, one {what} of {}; open it in a browser\n",
         args.output.display(),
         count(stems.len() as u64, "sketch"),
-        bytes(html.len() as u64)
+        bytes(text.len() as u64)
     ))
+}
+
+/// Whether a picture is wanted rather than a page.
+fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
 }
 
 /// The sketches with their paths, and the models.
 fn read_all(args: &ReportArgs) -> Result<(Vec<Named>, Vec<Model>)> {
     let (mut series, mut models) = (Vec::new(), Vec::new());
     for path in &args.files {
-        if !path.is_dir() && is_model(&read(path)?) {
+        if let Some(slice) = Slice::named(path)? {
+            series.extend(slice.series()?);
+        } else if !path.is_dir() && is_model(&read(path)?) {
             models.push(read_model(path)?);
         } else {
             series.push((path.display().to_string(), read_any_sketch(path)?));
@@ -134,34 +143,13 @@ fn sample(args: &ReportArgs, sketch: &AnySketch) -> Result<Option<Vec<f64>>> {
     Ok(Some(Dataset::open(&args.data, &options)?.pilot(SAMPLE, 0)?.rows))
 }
 
-fn wants_sweep(args: &ReportArgs, model: &Model, operator: &SketchOperator) -> bool {
-    let mixture =
-        matches!(model.content, Content::Kmeans { .. } | Content::Kmedians { .. } | Content::Gmm { .. });
-    let work = model.k * operator.spec().size * operator.dim();
-    mixture && args.sweep.unwrap_or(work <= QUICK)
-}
-
-/// The fit for some numbers of components around the model's own.
-fn sweep(args: &ReportArgs, operator: &SketchOperator, moments: &Moments, model: &Model) -> Vec<Candidate> {
-    let k = model.k;
-    let mut all =
-        vec![1, k / 4, k / 2, 3 * k / 4, k.saturating_sub(1), k, k + 1, k + k.div_ceil(4), k + k.div_ceil(2)];
-    all.retain(|&k| k > 0);
-    all.sort_unstable();
-    all.dedup();
-    let (task, covariance) = match &model.content {
-        Content::Gmm { covariances: Covariances::Full(_), .. } => (Task::Gmm, CovarianceKind::Full),
-        Content::Gmm { .. } => (Task::Gmm, CovarianceKind::Diag),
-        Content::Kmedians { .. } => (Task::Kmedians, CovarianceKind::Diag),
-        _ => (Task::Kmeans, CovarianceKind::Diag),
-    };
+/// The fit for other numbers of components, where it is wanted.
+fn swept(args: &ReportArgs, operator: &SketchOperator, moments: &Moments, model: &Model) -> Vec<Candidate> {
+    if is_picture(&args.output) || !args.sweep.unwrap_or_else(|| sweep::is_quick(model, operator)) {
+        return Vec::new();
+    }
     let bar = output::spinner("learning for other numbers of components", args.quiet);
-    let one = |k: usize| {
-        let params = LearnParams::new(task, k).covariance(covariance.clone()).threads(args.threads.count());
-        // A number of components that the sketch cannot carry is left out of the picture.
-        learn(operator, moments, &params).ok().and_then(|learned| learned.candidates.into_iter().next())
-    };
-    let found = all.into_iter().filter_map(one).collect();
+    let found = sweep::sweep(operator, moments, model, args.threads.count());
     bar.finish_and_clear();
     found
 }

@@ -27,6 +27,8 @@ pub fn run(args: &ServeArgs) -> Result<()> {
             rows: args.max_rows as u64,
             connections: args.max_connections,
             streams: args.max_streams,
+            buckets: args.max_buckets,
+            answer_seconds: args.max_seconds as u64,
             ..Limits::default()
         },
         tls: args.tls_cert.clone().zip(args.tls_key.clone()),

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use compressive::design::{Reason, Request};
 use compressive::{Backend, Sketch, SketchOperator};
-use compressive_io::{Dataset, DriveOptions, Outcome, Pilot, ReadOptions, Readable, Recipe};
+use compressive_io::{Cube, Dataset, DriveOptions, Outcome, Pilot, ReadOptions, Readable, Recipe};
 use serde_json::json;
 
 use super::design::{Way, find_recipe, job, note, open_job, request, tell_reasons};
-use super::{check_folder, check_output, read_spec};
+use super::{check_folder, check_output, cube, read_spec};
 use crate::args::{DataArgs, PassArgs, RecipeArgs, SketchArgs};
 use crate::interrupt;
 use crate::notes::few;
 use crate::output::{self, bytes, count, seconds};
 use compressive_report::words::recipe;
 
-/// Sketches the data and writes one file, or one for each value of `--by`.
+/// Sketches the data and writes one file, one for each value of `--by`, or a cube of them.
 pub fn run(args: &SketchArgs) -> Result<()> {
     if args.by.is_none() {
         check_output(&args.output)?
@@ -42,7 +42,7 @@ pub fn run(args: &SketchArgs) -> Result<()> {
         return output::print_json(&report(&done, &files));
     }
     tell_reasons(args.data.quiet, &done.reasons);
-    output::print(&(done.summary() + &list(&done, &files)))
+    output::say(&(done.summary() + &list(&done, &files)))
 }
 
 /// A pass to be made.
@@ -133,6 +133,10 @@ type Written = Vec<(String, PathBuf)>;
 
 fn write_all(args: &SketchArgs, sketches: &BTreeMap<String, Sketch>) -> Result<Written> {
     let pattern = args.output.to_string_lossy();
+    if let Some(key) = args.by.as_deref().filter(|_| Cube::is_cube(&args.output)) {
+        cube::write(&args.output, key, sketches)?;
+        return Ok(sketches.keys().map(|group| (group.clone(), args.output.clone())).collect());
+    }
     if args.by.is_some() && !pattern.contains("{}") {
         std::fs::create_dir_all(&args.output).with_context(|| format!("cannot make the folder {pattern}"))?;
     }
@@ -229,6 +233,12 @@ impl Done {
 /// The files written, one a line.
 fn list(done: &Done, files: &Written) -> String {
     let mut text = String::new();
+    if let [(_, path), .., (_, last)] = &files[..]
+        && path == last
+    {
+        let (many, size) = (files.len() as u64, bytes(file_size(path)));
+        return format!("{}  {} in one file of {size}\n", path.display(), count(many, "sketch"));
+    }
     for (group, path) in files.iter().filter(|(_, path)| !output::is_standard(path)) {
         let sketch = &done.outcome.sketches[group];
         let size = file_size(path);

@@ -47,7 +47,7 @@ fn coordinates(args: &TransformArgs) -> Result<()> {
         }));
     }
     let rate = rows as f64 / elapsed.as_secs_f64().max(1e-9);
-    output::print(&format!(
+    output::say(&format!(
         "{}: {} of {} in {} ({} rows/s)\n",
         args.output.display(),
         count(model.k as u64, "coordinate"),

@@ -47,7 +47,7 @@ pub fn run(args: &TransformArgs) -> Result<()> {
     }
     let rate = rows as f64 / elapsed.as_secs_f64().max(1e-9);
     let what = if args.features.bits { "bit" } else { "feature" };
-    output::print(&format!(
+    output::say(&format!(
         "{}: {} ({}) of {} in {} ({} rows/s)\n",
         args.output.display(),
         count(n_features as u64, what),

@@ -39,7 +39,7 @@ fn a_run_is_taken_up_where_it_was_and_its_keys_stay() {
     drop(spool);
     let mut spool = own.spool(folder.path(), false).unwrap();
     assert_eq!((spool.rows(), spool.digest(), spool.key(1)), (15, "fifteen", key));
-    assert_eq!(spool.waiting().unwrap(), [1]);
+    assert_eq!(spool.waiting(), [1]);
     assert_eq!(spool.read(1).unwrap(), b"second");
     assert_eq!(spool.put(b"third", 5, "twenty").unwrap(), 2);
     assert_eq!(spool.read(2).unwrap(), b"third");
@@ -149,4 +149,36 @@ fn a_reading_reports_once_wherever_it_is_sent() {
     drop(spool);
     assert!(refused(&own, folder.path(), true).contains("a second report"));
     reports(Some(&two), "fleet", None, &Rows::Values("e".into())).spool(folder.path(), false).unwrap();
+}
+
+#[test]
+fn a_number_is_settled_once_the_disk_has_it_and_no_batch_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = run("http://a", None, 10, &Rows::Named("monday".into()));
+    let mut spool = own.spool(folder.path(), false).unwrap();
+    for i in 0..70 {
+        spool.put(b"batch", 1, "digest").unwrap();
+        assert_eq!(spool.settled(), 0, "{i}");
+    }
+    for batch in (0..63).rev() {
+        spool.done(batch).unwrap();
+        assert_eq!(spool.settled(), 0);
+    }
+    spool.done(64).unwrap();
+    assert_eq!(spool.settled(), 0);
+    // All below 65 are acknowledged, which is enough to write the state anew.
+    spool.done(63).unwrap();
+    assert_eq!(spool.settled(), 65);
+    // A file that a crash of the machine brought back.
+    let old = own.folder(folder.path()).join("000000000007.batch");
+    std::fs::write(&old, b"batch").unwrap();
+    drop(spool);
+    let mut spool = own.spool(folder.path(), false).unwrap();
+    assert_eq!((spool.waiting(), spool.settled()), ((65..70).collect(), 65));
+    assert!(!old.exists());
+    for batch in 65..70 {
+        spool.done(batch).unwrap();
+    }
+    spool.complete().unwrap();
+    assert_eq!(spool.settled(), 70);
 }

@@ -7,6 +7,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use compressive::Sketch;
 use compressive::ask::compare::{Comparison, compare};
 use compressive::design::Task;
 use compressive::learn::{Components, CovarianceKind, LearnParams, learn};
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::http::{Refusal, Shared, ingest};
 use crate::lock;
+use crate::reach::Reach;
 use crate::slice::Slice;
 use crate::token::Role;
 use compressive_client::BatchKind;
@@ -37,19 +39,19 @@ pub(super) struct Asked {
 type AskedQuery = std::result::Result<Query<Asked>, QueryRejection>;
 
 impl Shared {
-    /// The slice that a sender may read.
+    /// The slice that a sender may read, and the id of its token.
     fn slice(
         &self,
         headers: &HeaderMap,
         streams: &[String],
         range: [&Option<String>; 2],
-    ) -> std::result::Result<Slice, Refusal> {
+    ) -> std::result::Result<(Slice, String), Refusal> {
         let wrong = |problem: String| Err(Refusal::new(StatusCode::BAD_REQUEST, problem));
         if streams.len() > self.limits.streams {
             return wrong(format!("{} streams; name at most {}", streams.len(), self.limits.streams));
         }
         let mut names: Vec<&str> = streams.iter().map(String::as_str).collect();
-        self.guard.allow(headers, Role::Read, &names)?;
+        let caller = self.guard.allow(headers, Role::Read, &names)?;
         names.sort_unstable();
         // Its rows would count twice.
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -64,16 +66,20 @@ impl Shared {
             }
         }
         let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
-        Ok(Slice { streams: streams.to_vec(), from: bucket(range[0])?, to: bucket(range[1])? })
+        Ok((Slice { streams: streams.to_vec(), from: bucket(range[0])?, to: bucket(range[1])? }, caller))
     }
 
-    /// What a query asks for, and its slice.
-    fn asked(&self, headers: &HeaderMap, query: AskedQuery) -> std::result::Result<(Asked, Slice), Refusal> {
+    /// What a query asks for, its slice and who asks.
+    fn asked(
+        &self,
+        headers: &HeaderMap,
+        query: AskedQuery,
+    ) -> std::result::Result<(Asked, Slice, String), Refusal> {
         self.guard.known(headers)?;
         let Query(asked) = query?;
         let streams: Vec<String> = asked.streams.split(',').map(str::to_owned).collect();
-        let slice = self.slice(headers, &streams, [&asked.from, &asked.to])?;
-        Ok((asked, slice))
+        let (slice, caller) = self.slice(headers, &streams, [&asked.from, &asked.to])?;
+        Ok((asked, slice, caller))
     }
 }
 
@@ -115,13 +121,13 @@ pub(super) async fn sketch(
     query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
-    let (asked, slice) = shared.asked(&headers, query)?;
+    let (asked, slice, caller) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
-    let sum = move || match asked.private {
-        true => Ok(own.store.private_sum(&slice)?.to_bytes()),
-        false => Ok::<_, Error>(own.store.sum(&slice)?.to_bytes()),
+    let sum = move |reach: &mut Reach| match asked.private {
+        true => Ok(own.store.private_sum_within(&slice, reach)?.to_bytes()),
+        false => Ok::<_, Error>(own.store.sum_within(&slice, reach)?.to_bytes()),
     };
-    Ok(bytes(shared.answer(sum).await??))
+    Ok(bytes(shared.answer(&caller, sum).await??))
 }
 
 /// `GET /v1/private`.
@@ -130,9 +136,9 @@ pub(super) async fn private(
     query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refusal> {
-    let (asked, slice) = shared.asked(&headers, query)?;
+    let (asked, slice, caller) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
-    let all = shared.answer(move || own.store.private(&slice)).await??;
+    let all = shared.answer(&caller, move |reach| own.store.private_within(&slice, reach)).await??;
     if let Some(wanted) = &asked.key {
         let found = all.into_iter().find(|([_, _, key], _)| key == wanted);
         let (_, sketch) = found
@@ -149,25 +155,32 @@ pub(super) async fn drift(
     query: AskedQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Json<Value>, Refusal> {
-    let (_, slice) = shared.asked(&headers, query)?;
+    let (_, slice, caller) = shared.asked(&headers, query)?;
     let own = Arc::clone(&shared);
-    Ok(Json(shared.answer(move || drifts(&own, &slice)).await??))
+    Ok(Json(shared.answer(&caller, move |reach| drifts(&own, &slice, reach)).await??))
 }
 
-/// Each bucket against the one before it and against the first.
-fn drifts(shared: &Shared, slice: &Slice) -> Result<Value> {
+/// Each bucket against the one before it and against the first; three sums are in memory at a time.
+fn drifts(shared: &Shared, slice: &Slice, reach: &mut Reach) -> Result<Value> {
     let first = slice.streams.first().ok_or_else(|| Error::Payload("no stream is named".into()))?;
     let operator = shared.operators.get(&shared.store.stream(first)?)?;
-    let all = shared.store.buckets(slice)?;
     let summary = |c: Comparison| json!({ "distance": c.distance, "distance_expected": c.distance_expected, "mmd_squared": c.mmd_squared, "p_value": c.p_value });
     let mut days = Vec::new();
-    for (i, (bucket, sketch)) in all.iter().enumerate() {
+    let mut earlier: Option<[Sketch; 2]> = None;
+    shared.store.each_bucket(slice, reach, |bucket, sketch| {
         // Buckets of a row or two cannot be compared.
-        let against = |other: usize| compare(&operator, &all[other].1, sketch).ok().map(summary);
-        let before = i.checked_sub(1).and_then(against);
-        let start = (i > 0).then(|| against(0)).flatten();
+        let against = |other: &Sketch| compare(&operator, other, &sketch).ok().map(summary);
+        let [start, before] = match &earlier {
+            Some([first, last]) => [against(first), against(last)],
+            None => [None, None],
+        };
         days.push(json!({ "bucket": bucket, "rows": sketch.rows(), "before": before, "first": start }));
-    }
+        earlier = Some(match earlier.take() {
+            Some([first, _]) => [first, sketch],
+            None => [sketch.clone(), sketch],
+        });
+        Ok(())
+    })?;
     Ok(json!({ "buckets": days }))
 }
 
@@ -214,15 +227,16 @@ pub(super) async fn fit(
         let example = r#"{"streams": ["NAME"], "task": "kmeans", "k": 10}"#;
         Refusal::new(StatusCode::BAD_REQUEST, format!("{e}; send {example}"))
     })?;
-    let slice = shared.slice(&headers, &asked.streams, [&asked.from, &asked.to])?;
+    let (slice, caller) = shared.slice(&headers, &asked.streams, [&asked.from, &asked.to])?;
     let own = Arc::clone(&shared);
-    Ok(Json(shared.learn(move || learned(&own, &slice, &asked)).await??))
+    Ok(Json(shared.learn(&caller, move |reach| learned(&own, &slice, &asked, reach)).await??))
 }
 
 /// Most components that a request may ask for.
 const COMPONENTS: usize = 200;
 
-fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
+/// A model of a slice; where the time is up, the best until then, which says so.
+fn learned(shared: &Shared, slice: &Slice, asked: &Fit, reach: &mut Reach) -> Result<Value> {
     let refused = |problem: String| Error::Payload(problem);
     let task =
         [Task::Kmeans, Task::Gmm, Task::Pca, Task::Kmedians].into_iter().find(|t| t.name() == asked.task);
@@ -233,8 +247,8 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     let covariance = CovarianceKind::by_name(kind)
         .ok_or_else(|| refused(format!("`{kind}` is not a kind of covariance: choose iso, diag or full")))?;
     let sketch = match asked.private {
-        true => AnySketch::Private(shared.store.private_sum(slice)?),
-        false => AnySketch::Plain(shared.store.sum(slice)?),
+        true => AnySketch::Private(shared.store.private_sum_within(slice, reach)?),
+        false => AnySketch::Plain(shared.store.sum_within(slice, reach)?),
     };
     let k = match &asked.k {
         Wanted::Exactly(k) if (1..=COMPONENTS).contains(k) => Components::Exactly(*k),
@@ -247,7 +261,7 @@ fn learned(shared: &Shared, slice: &Slice, asked: &Fit) -> Result<Value> {
     };
     let first = slice.streams.first().ok_or_else(|| refused("no stream is named".into()))?;
     let operator = shared.operators.get(&shared.store.stream(first)?)?;
-    let params = LearnParams::new(task, k).covariance(covariance).seed(asked.seed);
+    let params = LearnParams::new(task, k).covariance(covariance).seed(asked.seed).budget(reach.budget());
     let learned = learn(&operator, &sketch.moments()?, &params)?;
     serde_json::to_value(&learned.model).map_err(|e| Error::Store(e.to_string()))
 }
@@ -257,11 +271,11 @@ pub(super) async fn backup(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
 ) -> std::result::Result<Json<Value>, Refusal> {
-    shared.guard.allow(&headers, Role::Admin, &[])?;
+    let caller = shared.guard.allow(&headers, Role::Admin, &[])?;
     let name = Timestamp::now().strftime("backup-%Y%m%dT%H%M%S.redb").to_string();
     let path = shared.directory.join(&name);
     let own = Arc::clone(&shared);
-    let copied = move || {
+    let copied = move |_: &mut Reach| {
         let copied = own.store.backup(&path);
         // Half a copy, for want of room, is none; one that was there before stays.
         if let Err(Error::Store(_)) = &copied {
@@ -269,6 +283,6 @@ pub(super) async fn backup(
         }
         copied
     };
-    shared.answer(copied).await??;
+    shared.answer(&caller, copied).await??;
     Ok(Json(json!({ "backup": name })))
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use crate::error::Result;
 use crate::http::Refusal;
 use crate::lock;
+use crate::store::NOBODY;
 use crate::token::{Caller, Role, Tokens};
 
 /// How long a read of the tokens holds: a revoked token works no longer than that.
@@ -41,23 +42,21 @@ impl Guard {
         Ok(Guard { directory, open, loopback, held })
     }
 
-    /// Refuses a request that its sender may not make.
+    /// Refuses a request that its sender may not make; else the id of the sender's token.
     pub fn allow(
         &self,
         headers: &HeaderMap,
         wanted: Role,
         streams: &[&str],
-    ) -> std::result::Result<(), Refusal> {
+    ) -> std::result::Result<String, Refusal> {
         let caller = self.caller(headers);
-        if caller == Caller::Nobody {
-            return Err(nobody());
-        }
+        let Caller::Holder { id, .. } = &caller else { return Err(nobody()) };
         let allowed = match streams {
             [] => caller.may(wanted, None),
             streams => streams.iter().all(|stream| caller.may(wanted, Some(stream))),
         };
         if allowed {
-            return Ok(());
+            return Ok(id.clone());
         }
         Err(Refusal::new(
             StatusCode::FORBIDDEN,
@@ -65,11 +64,11 @@ impl Guard {
         ))
     }
 
-    /// Refuses a request without any valid token.
-    pub fn known(&self, headers: &HeaderMap) -> std::result::Result<(), Refusal> {
+    /// Refuses a request without any valid token; else the token's id.
+    pub fn known(&self, headers: &HeaderMap) -> std::result::Result<String, Refusal> {
         match self.caller(headers) {
             Caller::Nobody => Err(nobody()),
-            Caller::Holder { .. } => Ok(()),
+            Caller::Holder { id, .. } => Ok(id),
         }
     }
 
@@ -80,7 +79,7 @@ impl Guard {
             if is_foreign(headers) || (self.loopback && !names_this_machine(headers)) {
                 return Caller::Nobody;
             }
-            return Caller::Holder { role: Role::Admin, stream: None };
+            return Caller::Holder { id: NOBODY.into(), role: Role::Admin, stream: None };
         }
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (sent.next(), sent.next()) else { return Caller::Nobody };

@@ -15,13 +15,14 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::Error;
 use crate::http::reply::{Named, only};
 use crate::http::{Refusal, Shared};
 use crate::lock;
 use crate::payload;
+use crate::reach::Reach;
 use crate::store::{Batch, Content, Stream};
 use crate::token::Role;
 use compressive_client::{Answer, BatchKind};
@@ -30,6 +31,8 @@ use compressive_client::{Answer, BatchKind};
 pub(crate) const FINGERPRINT: &str = "compressive-fingerprint";
 /// The header that names the batch.
 pub(crate) const KEY: &str = "idempotency-key";
+/// The header that says which batches of a sender are settled.
+pub(crate) const SETTLED: &str = "compressive-settled";
 /// Characters of a key.
 const KEY_LENGTH: usize = 128;
 /// Operators held ready.
@@ -50,10 +53,11 @@ pub(super) async fn batch(
     place: Result<Query<Place>, axum::extract::rejection::QueryRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    shared.guard.allow(request.headers(), Role::Ingest, &[&name])?;
+    let caller = shared.guard.allow(request.headers(), Role::Ingest, &[&name])?;
     let Query(place) = place?;
     let stream = shared.store.stream(&name)?;
     let (key, kind) = head(request.headers(), &name, &stream)?;
+    let settled = settled(request.headers())?;
     let bucket = match &place.bucket {
         Some(text) => stream.every.parse(text)?,
         None => stream.every.of(Timestamp::now()),
@@ -84,7 +88,7 @@ pub(super) async fn batch(
         ));
     }
     let (sender, receiver) = oneshot::channel();
-    let batch = Batch { stream: name, bucket, named, key, digest, content };
+    let batch = Batch { stream: name, bucket, named, key, caller, settled, digest, content };
     // A sender that is gone has no use for its answer; its batch is counted all the same.
     shared.writer.submit(batch, Box::new(move |answer| drop(sender.send(answer))))?;
     let counted = receiver.await.unwrap_or_else(|_| Err(Error::Store("the writer has stopped".into())));
@@ -132,6 +136,16 @@ fn head(headers: &HeaderMap, name: &str, stream: &Stream) -> Result<(String, Bat
         Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("the Content-Type must be one of {known}"))
     })?;
     Ok((key.to_owned(), kind))
+}
+
+/// The number below which the sender has settled its batches, if it says one.
+fn settled(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    if !headers.contains_key(SETTLED) {
+        return Ok(None);
+    }
+    let number = only(headers, SETTLED).and_then(|text| text.parse().ok());
+    let problem = "the header Compressive-Settled is repeated or not a number; it says below which number all batches of the sender were acknowledged to it";
+    number.map(Some).ok_or_else(|| Refusal::new(StatusCode::BAD_REQUEST, problem))
 }
 
 /// Room that a body takes among all bodies, until it is dropped.
@@ -219,38 +233,33 @@ impl Shared {
         self: &Arc<Shared>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        beside(&self.work, work).await
+        let failed = || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
+        let permit = Arc::clone(&self.work).acquire_owned().await.map_err(|_| failed())?;
+        // The computation itself holds the permit: it goes on when its sender has hung up.
+        let held = move || {
+            let result = work();
+            drop(permit);
+            result
+        };
+        tokio::task::spawn_blocking(held).await.map_err(|_| failed())
     }
 
-    /// Works out an answer beside the requests.
+    /// Works out an answer beside the requests, when it is the caller's turn.
     pub async fn answer<T: Send + 'static>(
         self: &Arc<Shared>,
-        work: impl FnOnce() -> T + Send + 'static,
+        caller: &str,
+        work: impl FnOnce(&mut Reach) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        beside(&self.asks, work).await
+        self.asks.answer(caller, self.limits.answer(), work).await
     }
 
-    /// Learns a model, which may take minutes; on threads apart, so that no batch and no other answer waits
+    /// Learns a model, which may take minutes; in places apart, so that no batch and no other answer waits
     /// for it.
     pub async fn learn<T: Send + 'static>(
         self: &Arc<Shared>,
-        work: impl FnOnce() -> T + Send + 'static,
+        caller: &str,
+        work: impl FnOnce(&mut Reach) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        beside(&self.models, work).await
+        self.models.answer(caller, self.limits.answer(), work).await
     }
-}
-
-async fn beside<T: Send + 'static>(
-    room: &Arc<Semaphore>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
-    let failed = || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the computation failed");
-    let permit = Arc::clone(room).acquire_owned().await.map_err(|_| failed())?;
-    // The computation itself holds the permit: it goes on when its sender has hung up.
-    let held = move || {
-        let result = work();
-        drop(permit);
-        result
-    };
-    tokio::task::spawn_blocking(held).await.map_err(|_| failed())
 }

@@ -26,14 +26,22 @@ impl Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let status = match &error {
-            Error::Bucket { .. } | Error::Name(_) | Error::Payload(_) | Error::Sketch(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            Error::Bucket { .. }
+            | Error::Name(_)
+            | Error::Payload(_)
+            | Error::Sketch(_)
+            | Error::Unnumbered(_)
+            | Error::FarAhead { .. }
+            | Error::Ahead { .. }
+            | Error::Expired { .. } => StatusCode::BAD_REQUEST,
             Error::NoStream(_) => StatusCode::NOT_FOUND,
-            Error::OtherSpec { .. } | Error::Fingerprint { .. } => StatusCode::CONFLICT,
+            Error::OtherSpec { .. } | Error::Fingerprint { .. } | Error::Settled(_) => StatusCode::CONFLICT,
             Error::KeyReused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::Busy => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Store(_) | Error::Damaged { .. } | Error::Tls { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Error::TooMuch(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::Busy | Error::TooLong(_) | Error::Gone => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Store(_) | Error::Damaged { .. } | Error::Tls { .. } | Error::TooManyBuckets { .. } => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
         };
         Refusal::new(status, error.words(&Fields))
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, Request, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use compressive::SketchSpec;
@@ -42,7 +42,7 @@ pub(super) async fn make(
     query: Result<Query<Make>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    shared.guard.allow(request.headers(), Role::Admin, &[&name])?;
+    let caller = shared.guard.allow(request.headers(), Role::Admin, &[&name])?;
     let Query(query) = query?;
     check_name(&name).map_err(crate::Error::from)?;
     let (bytes, held) = ingest::body(&shared, request).await?;
@@ -64,7 +64,7 @@ pub(super) async fn make(
     }
     // The recipe is built here once, so that no batch meets one that cannot be.
     let own = Arc::clone(&shared);
-    let made = shared.answer(move || -> crate::Result<_> {
+    let made = shared.answer(&caller, move |_| -> crate::Result<_> {
         own.operators.get(&stream)?;
         let made = own.store.make_stream(&name, &stream)?;
         Ok((made, describe(&name, &own.store.stream(&name)?)))
@@ -104,10 +104,11 @@ pub(super) async fn list(
     let mine: Vec<Value> = mine.map(|(name, stream)| describe(name, stream)).collect();
     if mine.is_empty() {
         // Tells the one who may read nothing from the one for whom there is nothing.
-        shared.guard.allow(&headers, Role::Read, &[""]).or_else(|refusal| match refusal.status {
-            StatusCode::FORBIDDEN => Ok(()),
-            _ => Err(refusal),
-        })?;
+        if let Err(refusal) = shared.guard.allow(&headers, Role::Read, &[""])
+            && refusal.status != StatusCode::FORBIDDEN
+        {
+            return Err(refusal);
+        }
     }
     Ok(Json(json!({ "streams": mine })))
 }
@@ -118,12 +119,12 @@ pub(super) async fn show(
     Named(name): Named,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
-    shared.guard.allow(&headers, Role::Read, &[&name])?;
+    let caller = shared.guard.allow(&headers, Role::Read, &[&name])?;
     let stream = shared.store.stream(&name)?;
     let mut value = describe(&name, &stream);
     value["spec"] = json!(stream.spec);
     let own = Arc::clone(&shared);
-    value["buckets"] = json!(shared.answer(move || own.store.counts(&name)).await??);
+    value["buckets"] = json!(shared.answer(&caller, move |_| own.store.counts(&name)).await??);
     Ok(Json(value))
 }
 
@@ -145,9 +146,9 @@ pub(super) async fn delete(
     Named(name): Named,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
-    shared.guard.allow(&headers, Role::Admin, &[&name])?;
+    let caller = shared.guard.allow(&headers, Role::Admin, &[&name])?;
     let (own, gone) = (Arc::clone(&shared), name.clone());
-    shared.answer(move || own.store.delete_stream(&gone)).await??;
+    shared.answer(&caller, move |_| own.store.delete_stream(&gone)).await??;
     Ok(Json(json!({ "deleted": name })))
 }
 
@@ -158,11 +159,8 @@ pub(super) async fn delete_buckets(
     query: Result<Query<Range>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Refusal> {
-    shared.guard.allow(&headers, Role::Admin, &[&name])?;
-    let Query(range) = query?;
-    let every = shared.store.stream(&name)?.every;
-    let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
-    let slice = Slice { streams: vec![name], from: bucket(&range.from)?, to: bucket(&range.to)? };
+    let caller = shared.guard.allow(&headers, Role::Admin, &[&name])?;
+    let slice = shared.range(name, query)?;
     if slice.from.is_none() && slice.to.is_none() {
         return Err(Refusal::new(
             StatusCode::BAD_REQUEST,
@@ -170,5 +168,43 @@ pub(super) async fn delete_buckets(
         ));
     }
     let own = Arc::clone(&shared);
-    Ok(Json(json!({ "buckets": shared.answer(move || own.store.delete_buckets(&slice)).await?? })))
+    let deleted = shared.answer(&caller, move |_| own.store.delete_buckets(&slice)).await??;
+    Ok(Json(json!({ "buckets": deleted })))
+}
+
+impl Shared {
+    /// The buckets of a stream that a query names.
+    fn range(&self, name: String, query: Result<Query<Range>, QueryRejection>) -> Result<Slice, Refusal> {
+        let Query(range) = query?;
+        let every = self.store.stream(&name)?.every;
+        let bucket = |text: &Option<String>| text.as_deref().map(|t| every.parse(t)).transpose();
+        Ok(Slice { streams: vec![name], from: bucket(&range.from)?, to: bucket(&range.to)? })
+    }
+}
+
+/// `GET /v1/streams/NAME/senders`.
+pub(super) async fn senders(
+    State(shared): State<Arc<Shared>>,
+    Named(name): Named,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    let caller = shared.guard.allow(&headers, Role::Read, &[&name])?;
+    let own = Arc::clone(&shared);
+    let all = shared.answer(&caller, move |reach| own.store.senders_within(&name, reach)).await??;
+    Ok(Json(json!({ "senders": all })))
+}
+
+/// `DELETE /v1/streams/NAME/senders/ID`.
+pub(super) async fn take_out(
+    State(shared): State<Arc<Shared>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    query: Result<Query<Range>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Refusal> {
+    let Path((name, sender)) = path?;
+    let caller = shared.guard.allow(&headers, Role::Admin, &[&name])?;
+    let slice = shared.range(name, query)?;
+    let own = Arc::clone(&shared);
+    let taken = shared.answer(&caller, move |_| own.store.take_out(&slice, &sender)).await??;
+    Ok(Json(json!(taken)))
 }

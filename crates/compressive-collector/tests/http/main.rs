@@ -2,6 +2,7 @@
 
 mod access;
 mod hostile;
+mod questions;
 mod running;
 
 use std::time::Duration;

@@ -7,8 +7,8 @@
 >>> model.parameters["centers"].shape
 (2, 2)
 
-Estimators with scikit-learn's names and conventions (`KMeans`, `GaussianMixture`, `PCA`, `SketchClassifier`,
-`RandomPeriodicFeatures`) need ``pip install compressive[sklearn]``.
+Estimators with scikit-learn's names and conventions (`KMeans`, `KMedians`, `GaussianMixture`, `PCA`,
+`AnomalyDetector`, `SketchClassifier`, `RandomPeriodicFeatures`) need ``pip install compressive[sklearn]``.
 """
 
 from __future__ import annotations
@@ -29,21 +29,43 @@ from ._api import (
     privatize,
     sketch,
 )
+from ._ask import Generated, diagnose, generate, plan, query, report, sample, score
 from ._collect import Pushed, pull, push
+from ._cube import Cube, cube
 from ._drift import Drift, drift
 from ._native import CompressiveError, Model, PrivateSketch, Sketch, SketchSpec, __version__
 
 if TYPE_CHECKING:
-    from .estimators import PCA, GaussianMixture, KMeans, RandomPeriodicFeatures, SketchClassifier
+    from .estimators import (
+        PCA,
+        AnomalyDetector,
+        GaussianMixture,
+        KMeans,
+        KMedians,
+        RandomPeriodicFeatures,
+        SketchClassifier,
+    )
 
-_ESTIMATORS = ("GaussianMixture", "KMeans", "PCA", "RandomPeriodicFeatures", "SketchClassifier")
+_ESTIMATORS = (
+    "AnomalyDetector",
+    "GaussianMixture",
+    "KMeans",
+    "KMedians",
+    "PCA",
+    "RandomPeriodicFeatures",
+    "SketchClassifier",
+)
 
 __all__ = [
     "PCA",
+    "AnomalyDetector",
     "CompressiveError",
+    "Cube",
     "Drift",
     "GaussianMixture",
+    "Generated",
     "KMeans",
+    "KMedians",
     "Model",
     "PrivateSketch",
     "Pushed",
@@ -53,7 +75,9 @@ __all__ = [
     "SketchSpec",
     "__version__",
     "compare",
+    "cube",
     "design",
+    "diagnose",
     "drift",
     "fit_classifier",
     "fit_gmm",
@@ -61,11 +85,17 @@ __all__ = [
     "fit_kmedians",
     "fit_pca",
     "fit_stable",
+    "generate",
     "ledger",
     "load",
+    "plan",
     "privatize",
     "pull",
     "push",
+    "query",
+    "report",
+    "sample",
+    "score",
     "sketch",
 ]
 

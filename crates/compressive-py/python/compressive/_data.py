@@ -44,6 +44,7 @@ def source(
     """
     if isinstance(data, Source):
         return data
+    data = as_table(data)
 
     def reading() -> dict[str, Any]:
         return wanted_rows(columns, readings, exclude, _name(by), _name(weights), skip_bad_rows, interpret, cyclic)
@@ -66,6 +67,57 @@ def source(
         name = "the table" if in_memory else "the stream"
         return Source.from_arrow(data, name, in_memory, reading())
     return _from_array(data, columns, exclude, weights, by, skip_bad_rows)
+
+
+def as_table(data: Any) -> Any:
+    """Tables in other dress: series, lazy frames and generators of batches; sparse ones are told what to do."""
+    package, kind = type(data).__module__.split(".")[0], type(data).__name__
+    if package in ("scipy", "sparse") and hasattr(data, "nnz"):
+        raise TypeError(
+            f"the table is a sparse matrix ({kind} of shape {data.shape}), and a sketch sums all entries of a row: "
+            "give blocks of dense rows, (X[i : i + 10_000].toarray() for i in range(0, X.shape[0], 10_000)), or reduce "
+            "its columns first"
+        )
+    if kind == "Series" and package in ("pandas", "polars"):
+        return data.to_frame() if data.name is not None and data.name != "" else data.to_frame("x0")
+    if package == "polars" and kind == "LazyFrame":
+        batches = getattr(data, "collect_batches", None)
+        return _stream(batches()) if batches is not None else data.collect()
+    if hasattr(data, "__next__") and not hasattr(data, "__arrow_c_stream__"):
+        return _stream(data)
+    return data
+
+
+def _stream(batches: Any) -> Any:
+    """An Arrow stream of batches that come one after the other: frames, Arrow tables or arrays."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("tables that come batch by batch need pyarrow: pip install pyarrow") from error
+
+    def tables() -> Any:
+        for batch in batches:
+            if hasattr(batch, "__arrow_c_stream__") or isinstance(batch, pa.RecordBatch):
+                table = batch if isinstance(batch, pa.RecordBatch) else pa.table(batch)
+            else:
+                values = as_matrix(batch)
+                table = pa.table(dict(zip(default_names(values.shape[1]), values.T, strict=True)))
+            yield from [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
+
+    rows = tables()
+    first = next(rows, None)
+    if first is None:
+        raise ValueError("no row to sketch: the generator gave no batch")
+    return pa.RecordBatchReader.from_batches(first.schema, _same_columns(first, rows))
+
+
+def _same_columns(first: Any, rows: Any) -> Any:
+    yield first
+    for number, batch in enumerate(rows, 2):
+        if batch.schema.names != first.schema.names:
+            found, expected = ", ".join(batch.schema.names), ", ".join(first.schema.names)
+            raise ValueError(f"batch {number} has the columns {found}, and the first {expected}")
+        yield batch if batch.schema.equals(first.schema) else batch.cast(first.schema)
 
 
 def wanted_rows(
@@ -170,6 +222,9 @@ def _from_array(
 
 def as_matrix(data: Any) -> npt.NDArray[Any]:
     """An array of shape (n, d) of float32 or float64; an array that is one already is not copied."""
+    if isinstance(data, np.ma.MaskedArray):
+        # What is masked is missing, and treated as missing entries are.
+        data = np.ma.filled(data.astype(np.result_type(data.dtype, np.float32)), np.nan)
     values = np.asarray(data)
     if values.ndim != 2:
         raise ValueError(f"a table has two dimensions, and this array has {values.ndim}: reshape it to (rows, columns)")
@@ -199,9 +254,41 @@ def as_weights(weights: npt.ArrayLike, n_rows: int) -> npt.NDArray[np.float64]:
 
 
 def as_groups(by: npt.ArrayLike) -> tuple[npt.NDArray[np.uint32], list[str]]:
-    """Group numbers of the rows, and the names of the groups."""
-    names, codes = np.unique(np.asarray(by), return_inverse=True)
-    return codes.reshape(-1).astype(np.uint32), [group_name(name) for name in names]
+    """Group numbers of the rows, and the names of the groups, in their order.
+
+    Text is numbered by a hash of each value, which takes a tenth of the time of sorting all of them.
+    """
+    values = np.asarray(by)
+    if values.ndim != 1:
+        values = values.reshape(-1)
+    if values.dtype.kind not in "OUST":
+        kinds, codes = np.unique(values, return_inverse=True)
+        if kinds.dtype.kind == "f" and np.isnan(kinds).any():
+            _nameless(np.isnan(values))
+        return codes.reshape(-1).astype(np.uint32), [group_name(kind) for kind in kinds]
+    rows = values.tolist()
+    known = dict.fromkeys(rows)
+    if any(map(_is_missing, known)):
+        _nameless(np.array([_is_missing(kind) for kind in rows]))
+    try:
+        order = sorted(known)
+    except TypeError:
+        order = sorted(known, key=lambda kind: (str(type(kind)), str(kind)))
+    number = {kind: place for place, kind in enumerate(order)}
+    numbers = np.fromiter(map(number.__getitem__, rows), dtype=np.uint32, count=len(rows))
+    return numbers, [group_name(kind) for kind in order]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for none: nothing, pandas' own, or what differs from itself."""
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _nameless(missing: npt.NDArray[np.bool_]) -> None:
+    row = int(np.argmax(missing)) + 1
+    raise ValueError(
+        f"row {row}: a missing value names no group ({int(missing.sum())} of {len(missing)} rows have none)"
+    )
 
 
 def group_name(value: Any) -> str:

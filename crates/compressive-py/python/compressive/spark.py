@@ -125,6 +125,84 @@ def design(
     return _design(sample.toArrow(), columns=columns, exclude=left_out, pilot=pilot, seed=seed, **recipe)
 
 
+def register(
+    spark: Any,
+    spec: SketchSpec | None = None,
+    name: str = "sketch",
+    *,
+    skip_bad_rows: bool = False,
+) -> dict[str, Any]:
+    """Adds functions of sketches to a Spark session, for SQL and for ``groupBy().agg()``.
+
+    ``sketch(x, ...)`` is an aggregate of the columns of the recipe in their order, ``sketch_merge(s)`` the one that
+    adds sketches; ``sketch_rows``, ``sketch_mean``, ``sketch_quantile``, ``sketch_query``, ``sketch_kmeans``,
+    ``sketch_subtract`` and ``sketch_drift`` are as in `compressive.sql.register_duckdb`. Results are columns of frames,
+    so that nothing need reach the driver::
+
+        f = compressive.spark.register(spark, spec)
+        days = df.groupBy("day", "region").agg(f["sketch"]("x", "y").alias("s"))
+        days.groupBy("region").agg(f["sketch_merge"]("s").alias("s")).write.parquet("regions")
+
+    A group's rows are gathered on one executor before they are summed; for few, large groups use `sketch`, which sums
+    each partition where it is.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+    spec : SketchSpec, optional
+        A recipe of numbers; without one only the functions of sketches are added.
+
+    Returns
+    -------
+    dict
+        The functions by name, for ``agg`` and ``select``.
+    """
+    import numpy as np
+    from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
+    from ._functions import FUNCTIONS, mapped, merged, plain_columns, sketched
+
+    sql = {"bigint": "bigint", "double": "double", "varchar": "string", "blob": "binary"}
+    made: dict[str, Any] = {}
+    if spec is not None:
+        columns = plain_columns(spec, "compressive.spark.sketch(df, spec=spec, by=column) does")
+        text, width = spec.to_json(), len(columns)
+
+        def of_rows(*series: Any) -> Any:
+            if len(series) != width:
+                raise CompressiveError(f"the recipe has {width} columns, and the function gets {len(series)}")
+            rows = np.column_stack([part.to_numpy(dtype="float64") for part in series])
+            return sketched(rows, _spec_of(text), skip_bad_rows)
+
+        made[name] = pandas_udf(of_rows, "binary", PandasUDFType.GROUPED_AGG)
+
+    def of_parts(series: Any) -> Any:
+        return merged(None if part is None else bytes(part) for part in series)
+
+    made["sketch_merge"] = pandas_udf(of_parts, "binary", PandasUDFType.GROUPED_AGG)
+    for title, function in FUNCTIONS.items():
+        made[title] = pandas_udf(_of_columns(function, mapped), sql[function.result], PandasUDFType.SCALAR)
+    for title, function in made.items():
+        spark.udf.register(title, function)
+    return made
+
+
+def _of_columns(function: Any, mapped: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """A function of single values as one of pandas' series."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, bytearray):
+            return bytes(value)
+        return None if value is None or value != value else value
+
+    def of_series(*series: Any) -> Any:
+        import pandas as pd
+
+        return pd.Series(mapped(function, *([plain(value) for value in part] for part in series)), dtype=object)
+
+    return of_series
+
+
 def _present(df: Any, columns: Sequence[str]) -> list[str]:
     missing = [name for name in columns if name not in df.columns]
     if missing:

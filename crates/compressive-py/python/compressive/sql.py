@@ -12,15 +12,16 @@ at once; the sums of the partitions are merged exactly, so the bytes are those o
 >>> {region: sketch.rows for region, sketch in compressive.sql.sketches(result).items()}
 {'n': 500, 's': 500}
 
-DuckDB has no aggregates in Python; `duckdb` streams the result of a query instead, batch by batch. The result of a
-DataFusion query can be streamed in the same way, ``compressive.sketch(ctx.sql("SELECT ..."), spec, by="day")``, which
-is faster than the aggregate if there are hundreds of groups.
+DuckDB gets its functions by `register_duckdb`, and `duckdb` streams the result of a query. That of a DataFusion query
+can be streamed in the same way, ``compressive.sketch(ctx.sql("SELECT ..."), spec, by="day")``, which is faster than the
+aggregate if there are hundreds of groups.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from ._api import Progress
 from ._api import sketch as _sketch
 from ._data import wanted_rows
+from ._functions import FUNCTIONS, Function, mapped, merged, plain_columns, sketched
 from ._native import CompressiveError, Sketch, SketchSpec, Source
 
 if TYPE_CHECKING:
@@ -313,6 +315,107 @@ def _group_names(pa: Any, table: Any, name: str, skip_bad_rows: bool) -> list[st
             "correct it, or leave such groups out with skip_bad_rows=True"
         )
     return names
+
+
+def register_duckdb(
+    con: Any,
+    spec: SketchSpec | Mapping[str, SketchSpec] | None = None,
+    *,
+    skip_bad_rows: bool = False,
+) -> None:
+    """Adds functions of sketches to a DuckDB connection.
+
+    ``sketch(x, ...)`` is an aggregate of the d columns of the recipe in their order; with several recipes
+    ``sketch('name', x, ...)``. ``sketch_merge(s)`` is the aggregate that adds sketches. Of single sketches:
+    ``sketch_rows(s)``, ``sketch_mean(s, 'x')``, ``sketch_quantile(s, 'x', 0.5)``, ``sketch_query(s, 'share(x < 3)')``,
+    ``sketch_kmeans(s, k)`` (a model as JSON), ``sketch_subtract(a, b)`` and ``sketch_drift(a, b)`` (JSON). A sketch is
+    a value of type BLOB, the bytes of its file::
+
+        register_duckdb(con, spec)
+        con.sql("CREATE TABLE cube AS SELECT carrier, month, sketch(dep, arr) AS s FROM flights GROUP BY ALL")
+        con.sql("SELECT month, sketch_mean(sketch_merge(s), 'dep') FROM cube GROUP BY month")
+
+    A group's rows are gathered before they are summed: streams of many millions of rows a group are for `duckdb`.
+
+    Parameters
+    ----------
+    con : duckdb.DuckDBPyConnection
+    spec : SketchSpec or dict of SketchSpec by name, optional
+        Recipes of numbers; without one only the functions of sketches are added.
+    skip_bad_rows : bool
+        Leave out rows with a NULL or NaN instead of failing.
+    """
+    import duckdb as engine
+
+    if not hasattr(con, "create_function"):
+        raise TypeError(f"con is a {type(con).__name__}, and must be a DuckDB connection, as duckdb.connect() gives")
+    specs = {"": spec} if isinstance(spec, SketchSpec) else dict(spec or {})
+    widths = {}
+    for name, one in specs.items():
+        columns = plain_columns(one, "compressive.sql.duckdb(con, query, spec, by=column) does")
+        widths[name] = len(columns)
+    pa = _arrow()
+    kinds = {"bigint": pa.int64(), "double": pa.float64(), "varchar": pa.string(), "blob": pa.binary()}
+    kind_of: Any = getattr(engine, "sqltypes", None) or engine
+
+    def add(name: str, function: Callable[..., Any], arguments: Sequence[str], result: str) -> None:
+        with contextlib.suppress(engine.Error):
+            con.remove_function(name)
+        types = [kind_of.DuckDBPyType(kind) for kind in arguments]
+        con.create_function(name, function, types, kind_of.DuckDBPyType(result), type="arrow", null_handling="special")
+
+    def of_rows(names: Any, lists: Any) -> Any:
+        made = []
+        for name, rows in zip(names.to_pylist(), _lists(lists), strict=True):
+            if name not in specs:
+                known = ", ".join(map(repr, filter(None, specs))) or "one without a name"
+                raise CompressiveError(f"there is no recipe {name!r}; registered: {known}")
+            if rows is not None and rows.shape[1] != widths[name]:
+                raise CompressiveError(f"the recipe has {widths[name]} columns, and the function gets {rows.shape[1]}")
+            made.append(None if rows is None else sketched(rows, specs[name], skip_bad_rows))
+        return pa.array(made, pa.binary())
+
+    if specs:
+        add("compressive_sketch", of_rows, ["varchar", "double[][]"], "blob")
+        forms = []
+        for width in sorted(set(widths.values())):
+            names = [f"c{i}" for i in range(width)]
+            row = ", ".join(f"CAST({name} AS DOUBLE)" for name in names)
+            head, recipe = (names, "''") if "" in specs else (["recipe", *names], "recipe")
+            forms.append(f"({', '.join(head)}) AS compressive_sketch({recipe}, list([{row}]))")
+        con.execute(f"CREATE OR REPLACE TEMP MACRO sketch {', '.join(forms)}")
+
+    def of_parts(lists: Any) -> Any:
+        return pa.array([merged(parts or []) for parts in lists.to_pylist()], pa.binary())
+
+    add("compressive_merge", of_parts, ["blob[]"], "blob")
+    con.execute("CREATE OR REPLACE TEMP MACRO sketch_merge(s) AS compressive_merge(list(s))")
+
+    def of_columns(function: Function) -> Callable[..., Any]:
+        def call(*columns: Any) -> Any:
+            return pa.array(mapped(function, *(column.to_pylist() for column in columns)), kinds[function.result])
+
+        # DuckDB counts the parameters of what it is given.
+        arities: list[Callable[..., Any]] = [lambda a: call(a), lambda a, b: call(a, b), lambda a, b, c: call(a, b, c)]
+        return arities[len(function.arguments) - 1]
+
+    for name, function in FUNCTIONS.items():
+        add(name, of_columns(function), function.arguments, function.result)
+
+
+def _lists(lists: Any) -> Iterator[Matrix | None]:
+    """Lists of lists of numbers as matrices; NULL in a list is NaN."""
+    for chunk in lists.chunks if hasattr(lists, "chunks") else [lists]:
+        values = chunk.values
+        numbers = values.values.to_numpy(zero_copy_only=False)
+        inner, outer = np.asarray(values.offsets), np.asarray(chunk.offsets)
+        for row, valid in enumerate(np.asarray(chunk.is_valid())):
+            first, last = outer[row], outer[row + 1]
+            if not valid or first == last:
+                yield None
+                continue
+            start, end = inner[first], inner[last]
+            yield numbers[start:end].astype(np.float64, copy=False).reshape(last - first, -1)
 
 
 @overload

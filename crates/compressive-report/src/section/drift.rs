@@ -24,24 +24,33 @@ struct Day {
 
 /// Two charts and a table, if there are two sketches or more.
 pub fn section(view: &View<'_>) -> Result<String> {
-    let series = view.material.series;
-    if series.len() < 2 {
+    if view.material.series.len() < 2 {
         return Ok(String::new());
     }
-    let plain: Option<Vec<(&str, &Sketch)>> = series
-        .iter()
-        .map(|(name, sketch)| match sketch {
-            AnySketch::Plain(sketch) => Some((name.as_str(), sketch)),
-            AnySketch::Private(_) => None,
-        })
-        .collect();
-    let Some(plain) = plain else {
+    let Some(plain) = plain(view) else {
         let body = "<p>Private sketches are not compared: their noise would pass for a difference.</p>\n";
         return Ok(part("drift", "Drift", body));
     };
     let days = days(view, &plain)?;
     let body = distances(&days) + &shares(view, &days) + &values(&days);
     Ok(part("drift", "Drift", &body))
+}
+
+/// The distances over the series by themselves; none for fewer than two sketches, or private ones.
+pub fn picture(view: &View<'_>) -> Result<Option<String>> {
+    match plain(view) {
+        Some(series) if series.len() > 1 => Ok(Some(chart(&days(view, &series)?).0)),
+        _ => Ok(None),
+    }
+}
+
+/// The series, if all of it may be compared.
+fn plain<'a>(view: &View<'a>) -> Option<Vec<(&'a str, &'a Sketch)>> {
+    let one = |(name, sketch): &'a (String, AnySketch)| match sketch {
+        AnySketch::Plain(sketch) => Some((name.as_str(), sketch)),
+        AnySketch::Private(_) => None,
+    };
+    view.material.series.iter().map(one).collect()
 }
 
 fn days(view: &View<'_>, series: &[(&str, &Sketch)]) -> Result<Vec<Day>> {
@@ -74,6 +83,15 @@ fn ratio(c: &Comparison) -> f64 {
 }
 
 fn distances(days: &[Day]) -> String {
+    let (picture, verdict) = chart(days);
+    let caption = format!(
+        "Distance of each sketch from the one before (line) and from the first (dashed), in units of what sampling alone gives. Large marks: different with p below {ALARM}. In short: {verdict}."
+    );
+    figure(&picture, &caption)
+}
+
+/// The distances, and what they come to in words.
+fn chart(days: &[Day]) -> (String, String) {
     let curve = |of: &dyn Fn(&Day) -> Option<Comparison>| -> Vec<(f64, f64)> {
         days.iter().enumerate().filter_map(|(i, day)| of(day).map(|c| (i as f64, ratio(&c)))).collect()
     };
@@ -118,10 +136,7 @@ fn distances(days: &[Day]) -> String {
         "Distance of each of {} from the one before and from the first: {verdict}.",
         count(days.len() as u64, "sketch")
     );
-    let caption = format!(
-        "Distance of each sketch from the one before (line) and from the first (dashed), in units of what sampling alone gives. Large marks: different with p below {ALARM}. In short: {verdict}."
-    );
-    figure(&chart.finish("drift-svg", &alt), &caption)
+    (chart.finish("drift-svg", &alt), verdict)
 }
 
 /// Stacked bars: the share of each component, day by day.

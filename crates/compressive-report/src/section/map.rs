@@ -69,7 +69,34 @@ fn project(view: &View<'_>) -> Projected {
     }
 }
 
+/// The picture of the components on two axes by itself; none for a single column, or
+/// without a model and a sample.
+pub fn picture(view: &View<'_>) -> Option<String> {
+    if view.axes.len() < 2 || (view.shapes.is_none() && view.rows.is_empty()) {
+        return None;
+    }
+    let projected = project(view);
+    Some(chart(view, &projected).finish("map-svg", &alt(view, &projected)))
+}
+
 fn map(view: &View<'_>, projected: &Projected) -> String {
+    let picture = chart(view, projected).finish("map-svg", &alt(view, projected));
+    let shown = match projected.points.len() {
+        0 => {
+            let vocabulary = view.material.vocabulary;
+            let how = vocabulary.aside(&format!("{} adds them", vocabulary.name(Parameter::Data)));
+            format!("no sample was given, so no rows are drawn{how}")
+        }
+        n => format!("{} behind them", count(n as u64, "row")),
+    };
+    let caption = format!(
+        "Ellipses: {REACH} standard deviations around each mean; {shown}. To begin with, the axes are those that tell the components apart best."
+    );
+    format!("{}{}{}", controls(view, projected), figure(&picture, &caption), data(view, projected))
+}
+
+/// Rows, ellipses and frame on the first two axes.
+fn chart(view: &View<'_>, projected: &Projected) -> Chart {
     let span = |axis: usize| {
         let a = projected.labels.len();
         let reach = projected.means.iter().zip(&projected.covariances).flat_map(|(mean, sigma)| {
@@ -96,19 +123,7 @@ fn map(view: &View<'_>, projected: &Projected) -> String {
     }
     chart.raw("</g>");
     chart.frame(&projected.names[0], &projected.names[1], None);
-    let picture = chart.finish("map-svg", &alt(view, projected));
-    let shown = match projected.points.len() {
-        0 => {
-            let vocabulary = view.material.vocabulary;
-            let how = vocabulary.aside(&format!("{} adds them", vocabulary.name(Parameter::Data)));
-            format!("no sample was given, so no rows are drawn{how}")
-        }
-        n => format!("{} behind them", count(n as u64, "row")),
-    };
-    let caption = format!(
-        "Ellipses: {REACH} standard deviations around each mean; {shown}. To begin with, the axes are those that tell the components apart best."
-    );
-    format!("{}{}{}", controls(view, projected), figure(&picture, &caption), data(view, projected))
+    chart
 }
 
 /// One component: its ellipse, and its name at the centre.

@@ -45,11 +45,13 @@ pub fn section(view: &View<'_>) -> String {
         }
         let quality = text::quality(model, view.material.vocabulary);
         if !quality.is_empty() {
-            all.push(("fit", quality.trim_end().to_owned()));
+            all.push(("fit", quality.trim_end().replace('\n', "; ")));
         }
-        let other = model.origin.as_ref().is_none_or(|origin| origin.rows as f64 != view.moments.rows);
+        let other = model.origin.as_ref().is_none_or(|origin| {
+            origin.rows as f64 != view.moments.rows || origin.fingerprint != spec.fingerprint()
+        });
         if let Some(here) = view.explanation.as_ref().filter(|_| other) {
-            all.push(("fit here", text::misfit(here.misfit).trim_end().to_owned()));
+            all.push(("fit here", text::misfit(here.misfit).trim_end().replace('\n', "; ")));
         }
     }
     let all: Vec<(String, String)> = all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

@@ -2,13 +2,15 @@
 //! degenerate, on which every task is an ordinary algorithm.
 //!
 //! 1. Weights of the cells (file `weigh.rs`).
-//! 2. Where the rows moved since the pilot, the cells once more, moved so that their mean and deviations are
-//!    the exact ones; the weights choose between both.
-//! 3. Where the exact moments show variance that no cell has, a few rows lie far outside: with the excess
+//! 2. Where the exact moments show variance that no cell has, a few rows lie far outside: with the excess
 //!    $\Delta$ of the second moments about the density's mean, its longest axis e of length $\lambda$ and
-//!    the excess g of the mean along e, a share $g^2 / \lambda$ of the rows is at a distance $\lambda / g$.
-//!    A point is added there, and the weights are found anew; a few times at most.
-//!
+//!    the excess g of the mean along e, a share $g^2 / \lambda$ of the rows is at a distance
+//!    $\sqrt{\lambda / \text{share}}$ to the side of g. g is uncertain by $\sigma_e / \sqrt n$, and the fewest
+//!    rows that it allows are taken: one, as a rule. Points are added one by one, of a density whose weights
+//!    the moments have not touched, since these would give the variance to outer cells; a few at most. Then
+//!    the weights are found anew, and the points keep their rows.
+//! 3. Where that does not match the sketch, the rows moved since the pilot: steps 1 and 2 once more, with the
+//!    cells and their copies, moved so that mean and deviations are the exact ones. The weights choose.
 //! 4. The cells are moved and scaled so that mean and deviations are the exact ones; a deviation that lacks
 //!    more than a little is that of few far rows, and left as it is.
 //!
@@ -26,16 +28,14 @@ use crate::sketch::frequency::Covariance;
 
 /// Frequencies that the weights are found by at most: some for each cell.
 pub(crate) const FREQUENCIES: usize = 2000;
-/// Step 2 is taken where the pull to the pilot's shares is weaker by more than this.
-const MOVED: f64 = 30.0;
-/// It is taken as well above this mean of residual^2 over its expectation.
-const UNEXPLAINED: f64 = 10.0;
 /// Points added by step 3 at most.
 const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
 const FAR_VARIANCE: f64 = 0.01;
-/// Share of the rows that such a point has at most, if it is more than one row.
+/// Share of the rows that such a point has at most.
 const FAR_SHARE: f64 = 0.05;
+/// Standard errors by which the rows of such a point may be fewer than the mean calls for.
+const UNSURE: f64 = 1.5;
 /// Step 4 does not widen a column by more than this.
 const WIDEN: f64 = 1.05;
 /// A point mass counts as this part of its column's variance where a density has to be finite.
@@ -49,6 +49,10 @@ pub(crate) struct Density {
     weighed: Weighed,
     /// Rows behind the sketch.
     pub rows: f64,
+    /// Rows behind the cells.
+    pub pilot: f64,
+    /// Part of the rows' variance, summed over coordinates, that no cell has.
+    pub missing: f64,
 }
 
 /// Weighted points.
@@ -90,46 +94,39 @@ impl Density {
 
     /// Steps 1 to 3, which leave point masses where they are.
     pub fn weighed(target: &Target) -> Option<Density> {
-        let exact = exact_of(target);
         let outline = target.outline.as_deref()?;
         let part = target.first(FREQUENCIES);
-        let target = part.as_ref().unwrap_or(target);
-        let mut blocks = Blocks::of(outline.cells());
-        let inside: f64 = outline.cells().rows.iter().map(|&n| f64::from(n)).sum();
-        let mut shares: Vec<f64> = outline.cells().rows.iter().map(|&n| f64::from(n) / inside).collect();
-        let pilot = outline.pilot_rows() as f64;
-        let solve = |blocks: &Blocks, shares: &[f64]| {
-            weigh(target, blocks, exact, &Prior { shares, rows: pilot, blur: outline.blur() })
+        let weighing = Weighing {
+            target: part.as_ref().unwrap_or(target),
+            exact: exact_of(target),
+            pilot: outline.pilot_rows() as f64,
+            blur: outline.blur(),
         };
-        let mut density =
-            Density { weighed: solve(&blocks, &shares)?, blocks: blocks.clone(), rows: target.rows };
+        let blocks = Blocks::of(outline.cells());
+        let inside: f64 = outline.cells().rows.iter().map(|&n| f64::from(n)).sum();
+        let shares: Vec<f64> = outline.cells().rows.iter().map(|&n| f64::from(n) / inside).collect();
+        // Step 1.
+        let density = weighing.weigh(blocks.clone(), &shares)?;
         // Step 2.
-        if let Some(exact) = exact.filter(|_| {
-            density.weighed.weaker > MOVED || (target.metric.is_none() && density.chi_square() > UNEXPLAINED)
-        }) {
-            let (mean, variances) = density.pilot_moments(&shares);
-            let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
-            let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
-            // Cells that lost their weight stay out.
-            let kept: Vec<usize> = (0..shares.len()).filter(|&a| density.weights()[a] > 0.0).collect();
-            let mut all = blocks.select(&kept);
-            all.extend(&blocks.moved((&mean, &deviations), (&exact.mean, &to)));
-            let old: Vec<f64> = kept.iter().map(|&a| shares[a]).collect();
-            shares = old.iter().chain(&shares).map(|p| p / (1.0 + old.iter().sum::<f64>())).collect();
-            blocks = all;
-            if let Some(weighed) = solve(&blocks, &shares) {
-                density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
-            }
+        let with_far = weighing.with_far(&blocks, &shares);
+        let moved = |density: &Density| density.weighed.moved(weighing.target);
+        if !moved(with_far.as_ref().unwrap_or(&density)) {
+            return with_far.or(Some(density));
         }
         // Step 3.
-        for _ in 0..FAR_POINTS {
-            let Some((point, share)) = exact.and_then(|exact| density.far_point(exact)) else { break };
-            blocks.push_point(&point);
-            shares.push(share);
-            let Some(weighed) = solve(&blocks, &shares) else { break };
-            density = Density { weighed, blocks: blocks.clone(), rows: target.rows };
-        }
-        Some(density)
+        let Some(exact) = weighing.exact else { return Some(density) };
+        let (mean, variances) = density.pilot_moments(&shares);
+        let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
+        let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
+        // Cells that lost their weight stay out.
+        let kept: Vec<usize> = (0..shares.len()).filter(|&a| density.weights()[a] > 0.0).collect();
+        let mut all = blocks.select(&kept);
+        all.extend(&blocks.moved((&mean, &deviations), (&exact.mean, &to)));
+        let old: Vec<f64> = kept.iter().map(|&a| shares[a]).collect();
+        let twice = 1.0 + old.iter().sum::<f64>();
+        let shares: Vec<f64> = old.iter().chain(&shares).map(|p| p / twice).collect();
+        let found = weighing.with_far(&all, &shares).or_else(|| weighing.weigh(all, &shares));
+        found.or(with_far).or(Some(density))
     }
 
     /// Step 4.
@@ -138,8 +135,9 @@ impl Density {
         let from: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
         let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
         let held = |(from, to): (&f64, &f64)| if *to <= WIDEN * from { *to } else { *from };
-        let to: Vec<f64> = from.iter().zip(&to).map(held).collect();
-        self.blocks = self.blocks.moved((&mean, &from), (&exact.mean, &to));
+        let held: Vec<f64> = from.iter().zip(&to).map(held).collect();
+        self.missing = to.iter().zip(&held).map(|(to, held)| (to * to - held * held).max(0.0)).sum();
+        self.blocks = self.blocks.moved((&mean, &from), (&exact.mean, &held));
     }
 
     /// Number d of coordinates.
@@ -157,11 +155,6 @@ impl Density {
         self.weights().iter().filter(|w| **w > 0.0).count()
     }
 
-    /// Mean of residual^2 over its expectation.
-    pub fn chi_square(&self) -> f64 {
-        self.weighed.chi_square
-    }
-
     /// Weights that are as likely as these.
     pub fn likely_weights(&self, stream: &mut Stream) -> Vec<f64> {
         self.weighed.draw(|| stream.normal())
@@ -169,46 +162,7 @@ impl Density {
 
     /// Mean and second moments about it, d rows of d.
     pub fn moments(&self) -> (Vec<f64>, Vec<f64>) {
-        let d = self.dim();
-        let mut mean = vec![0.0; d];
-        for (centre, w) in self.blocks.centres.chunks_exact(d).zip(self.weights()) {
-            mean.iter_mut().zip(centre).for_each(|(m, x)| *m += w * x);
-        }
-        let (mut second, mut own) = (vec![0.0; d * d], vec![0.0; d * d]);
-        for (a, w) in self.weights().iter().enumerate().filter(|(_, w)| **w > 0.0) {
-            self.blocks.covariance(a, &mut own);
-            let centre = &self.blocks.centres[a * d..(a + 1) * d];
-            let away: Vec<f64> = centre.iter().zip(&mean).map(|(x, m)| x - m).collect();
-            for i in 0..d {
-                for j in 0..d {
-                    second[i * d + j] += w * (own[i * d + j] + away[i] * away[j]);
-                }
-            }
-        }
-        (mean, second)
-    }
-
-    /// Step 3: a point and its share, if the moments call for one.
-    fn far_point(&self, exact: &ExactMoments) -> Option<(Vec<f64>, f64)> {
-        let d = self.dim();
-        let Covariance::Full(covariance) = &exact.covariance else { return None };
-        let (mean, second) = self.moments();
-        let off: Vec<f64> = exact.mean.iter().zip(&mean).map(|(x, m)| x - m).collect();
-        let excess: Vec<f64> = (0..d * d)
-            .map(|at| covariance[at / d][at % d] + off[at / d] * off[at % d] - second[at])
-            .collect();
-        let all: f64 = (0..d).map(|c| covariance[c][c]).sum();
-        let (values, vectors) = symmetric_eigen(&excess, d);
-        let (at, &length) = values.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
-        if !(length > FAR_VARIANCE * all) {
-            return None;
-        }
-        let axis = &vectors[at * d..(at + 1) * d];
-        let along = dot(axis, &off);
-        let share = (along * along / length).min(FAR_SHARE).max(1.0 / self.rows);
-        let distance = (length / share).sqrt() * if along < 0.0 { -1.0 } else { 1.0 };
-        let point = mean.iter().zip(axis).map(|(m, e)| m + distance * e).collect();
-        Some((point, share))
+        moments(&self.blocks, self.weights())
     }
 
     /// Points that stand for the density: for each cell pairs at equal distances from its centre, as many as
@@ -293,6 +247,112 @@ impl Density {
             covariances: &[],
         }
     }
+}
+
+/// What weights are found by.
+struct Weighing<'a> {
+    target: &'a Target,
+    exact: Option<&'a ExactMoments>,
+    pilot: f64,
+    blur: f64,
+}
+
+impl Weighing<'_> {
+    /// Step 1, with these shares expected.
+    fn weigh(&self, blocks: Blocks, shares: &[f64]) -> Option<Density> {
+        let prior = Prior { shares, rows: self.pilot, blur: self.blur };
+        let weighed = weigh(self.target, &blocks, self.exact, &prior)?;
+        Some(Density { weighed, blocks, rows: self.target.rows, pilot: self.pilot, missing: 0.0 })
+    }
+
+    /// Step 2; none if the moments do not call for a point.
+    fn with_far(&self, blocks: &Blocks, shares: &[f64]) -> Option<Density> {
+        let prior = Prior { shares, rows: self.pilot, blur: self.blur };
+        let plain = || weigh(self.target, blocks, None, &prior).map(|weighed| weighed.weights);
+        let far = far_points(blocks, shares, self.exact?, self.target.rows, plain);
+        if far.is_empty() {
+            return None;
+        }
+        let mut all = blocks.clone();
+        far.iter().for_each(|(point, _)| all.push_point(point));
+        let own: Vec<f64> = far.iter().map(|(_, share)| *share).collect();
+        let mut density = self.weigh(all, &[shares, &own].concat())?;
+        density.weighed.keep_last(&own);
+        Some(density)
+    }
+}
+
+/// Step 2: points and their shares, as many as the moments call for. The weights of the cells by the sketch
+/// alone are asked for only if those of the pilot call for one.
+fn far_points(
+    blocks: &Blocks,
+    shares: &[f64],
+    exact: &ExactMoments,
+    rows: f64,
+    weights: impl Fn() -> Option<Vec<f64>>,
+) -> Vec<(Vec<f64>, f64)> {
+    let mut found: Vec<(Vec<f64>, f64)> = Vec::new();
+    if far_point(blocks, shares, exact, rows).is_none() {
+        return found;
+    }
+    let Some(mut weights) = weights() else { return found };
+    let mut all = blocks.clone();
+    while let Some((point, share)) =
+        far_point(&all, &weights, exact, rows).filter(|_| found.len() < FAR_POINTS)
+    {
+        weights.iter_mut().for_each(|w| *w *= 1.0 - share);
+        weights.push(share);
+        all.push_point(&point);
+        found.push((point, share));
+    }
+    found
+}
+
+/// The next of them, if there is one.
+fn far_point(blocks: &Blocks, weights: &[f64], exact: &ExactMoments, rows: f64) -> Option<(Vec<f64>, f64)> {
+    let d = blocks.dim;
+    let Covariance::Full(covariance) = &exact.covariance else { return None };
+    let (mean, second) = moments(blocks, weights);
+    let off: Vec<f64> = exact.mean.iter().zip(&mean).map(|(x, m)| x - m).collect();
+    let excess: Vec<f64> =
+        (0..d * d).map(|at| covariance[at / d][at % d] + off[at / d] * off[at % d] - second[at]).collect();
+    let all: f64 = (0..d).map(|c| covariance[c][c]).sum();
+    let (values, vectors) = symmetric_eigen(&excess, d);
+    let (at, &length) = values.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+    if !(length > FAR_VARIANCE * all) {
+        return None;
+    }
+    let axis = &vectors[at * d..(at + 1) * d];
+    let along = dot(axis, &off);
+    let own: f64 = (0..d).map(|i| axis[i] * dot(&second[i * d..(i + 1) * d], axis)).sum();
+    // Roots of rows that the mean calls for, and their error.
+    let (root, error) = (along.abs() * (rows / length).sqrt(), (own / length).sqrt());
+    let fewest = (root - UNSURE * error).max(0.0).powi(2).max(1.0);
+    let share = (fewest / rows).min(FAR_SHARE);
+    let distance = (length / share).sqrt() * if along < 0.0 { -1.0 } else { 1.0 };
+    Some((mean.iter().zip(axis).map(|(m, e)| m + distance * e).collect(), share))
+}
+
+/// Mean of weighted cells and second moments about it, d rows of d.
+fn moments(blocks: &Blocks, weights: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let d = blocks.dim;
+    let total: f64 = weights.iter().sum();
+    let mut mean = vec![0.0; d];
+    for (centre, w) in blocks.centres.chunks_exact(d).zip(weights) {
+        mean.iter_mut().zip(centre).for_each(|(m, x)| *m += w / total * x);
+    }
+    let (mut second, mut own) = (vec![0.0; d * d], vec![0.0; d * d]);
+    for (a, w) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+        blocks.covariance(a, &mut own);
+        let centre = &blocks.centres[a * d..(a + 1) * d];
+        let away: Vec<f64> = centre.iter().zip(&mean).map(|(x, m)| x - m).collect();
+        for i in 0..d {
+            for j in 0..d {
+                second[i * d + j] += w / total * (own[i * d + j] + away[i] * away[j]);
+            }
+        }
+    }
+    (mean, second)
 }
 
 /// The moments that the weights are held to. Kernel values do not see rows far away, whose share of the

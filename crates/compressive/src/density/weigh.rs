@@ -27,6 +27,11 @@ const MOMENT_TOLERANCE: f64 = 1e-3;
 /// Each step of step 2 weakens the pull by this factor, so many times at most.
 const WEAKER: (f64, usize) = (30.0, 4);
 
+/// Rows moved since the pilot where the pull to its shares is weaker by more than this.
+const MOVED: f64 = 30.0;
+/// They did as well above this mean of residual^2 over its expectation.
+const UNEXPLAINED: f64 = 10.0;
+
 /// What is known of the cells before the sketch is seen.
 pub(crate) struct Prior<'a> {
     /// Share of each cell.
@@ -50,6 +55,22 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
+    /// Whether the rows behind the target are where those of the pilot were not.
+    pub fn moved(&self, target: &Target) -> bool {
+        self.weaker > MOVED || (target.metric.is_none() && self.chi_square > UNEXPLAINED)
+    }
+
+    /// Gives the last cells these shares, and the others the rest.
+    pub fn keep_last(&mut self, shares: &[f64]) {
+        let at = self.weights.len() - shares.len();
+        let (others, last) = self.weights.split_at_mut(at);
+        last.copy_from_slice(shares);
+        let (sum, rest): (f64, f64) = (others.iter().sum(), 1.0 - shares.iter().sum::<f64>());
+        if sum > 0.0 {
+            others.iter_mut().for_each(|w| *w *= rest / sum);
+        }
+    }
+
     /// Weights that are as likely as these: their error is normal, with the inverse of the normal equations
     /// as covariance, for the cells that have a weight. `noise` gives standard normal numbers.
     pub fn draw(&self, mut noise: impl FnMut() -> f64) -> Vec<f64> {

@@ -150,7 +150,7 @@ fn on_sample(rows: &[f64], columns: &[String], params: &Settled) -> Result<Desig
         None => law,
     };
     let spec = finish(columns, transform, bounds, law, scale, params)?;
-    let spec = if params.outline { pilot_cells::with_outline(spec, rows, &working, params.k)? } else { spec };
+    let spec = if params.outline { pilot_cells::with_outline(spec, rows, &working, params)? } else { spec };
     Ok(Designed { spec, reasons })
 }
 

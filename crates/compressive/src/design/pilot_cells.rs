@@ -14,10 +14,13 @@ use std::sync::Arc;
 use crate::density::Target;
 use crate::density::cells::Blocks;
 use crate::density::weigh::blur;
+use crate::design::Task;
+use crate::design::request::Settled;
 use crate::error::Result;
 use crate::num::bisect::{bisect, centres};
 use crate::num::lloyd::{Points, lloyd, nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
+use crate::num::repeated::repeated;
 use crate::sketch::Sketch;
 use crate::sketch::map::Map;
 use crate::sketch::operator::{RowsRef, Scratch};
@@ -45,6 +48,9 @@ const DOMINATED: f64 = 0.1;
 const NOTICEABLE: f64 = 1e-3;
 /// Rounds of step 2, each of which leaves out one row of a cell.
 const ROUNDS: usize = 5;
+/// Cells for mixtures part the rows of a column of few values as if it were so many times as long: a cell of
+/// one value is a point mass there, which is worth more to a likelihood than nearness in other columns.
+const REPEATED: f64 = 4.0;
 
 /// Cells of rows in working coordinates, and how many rows are in none.
 pub(super) struct Partition {
@@ -57,13 +63,14 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Steps 1 and 2.
-    pub fn new(rows: &[f64], dim: usize, most: usize) -> Partition {
+    /// Steps 1 and 2; cells part the rows along each column as if it were so many times as long.
+    pub fn new(rows: &[f64], dim: usize, most: usize, lengths: &[f64]) -> Partition {
         let mut rows = rows.to_vec();
         let all = rows.len() / dim;
         let most = most.clamp(1, MOST_CELLS);
         for round in 0.. {
-            let cell = bisect(&rows, dim, most, LEAST_ROWS as usize);
+            let longer: Vec<f64> = rows.iter().zip(lengths.iter().cycle()).map(|(x, l)| x * l).collect();
+            let cell = bisect(&longer, dim, most, LEAST_ROWS as usize);
             let n = cell.iter().max().map_or(0, |&a| a as usize + 1);
             let (counts, centres) = centres(&rows, dim, n, &cell);
             let left_out = all - rows.len() / dim;
@@ -218,20 +225,22 @@ pub(super) fn affordable(dim: usize, sums: usize, k: usize) -> (usize, usize) {
     ((budget.saturating_sub(groups * group + 16 * dim) / cell).clamp(1, most), groups)
 }
 
-/// Steps 1 to 4: the recipe for k components with its outline; `rows` in the user's units, `working` in working
+/// Steps 1 to 4: the recipe for its components with its outline; `rows` in the user's units, `working` in working
 /// coordinates.
 pub(super) fn with_outline(
     mut spec: SketchSpec,
     rows: &[f64],
     working: &[f64],
-    k: usize,
+    params: &Settled,
 ) -> Result<SketchSpec> {
     let dim = spec.dim();
     if working.len() / dim < LEAST_ROWS as usize {
         return Ok(spec);
     }
-    let (most, groups) = affordable(dim, spec.sketch_len(), k);
-    let partition = Partition::new(working, dim, most);
+    let (most, groups) = affordable(dim, spec.sketch_len(), params.k);
+    let length = |often| if often && params.task == Task::Gmm { REPEATED } else { 1.0 };
+    let lengths: Vec<f64> = repeated(working, dim).into_iter().map(length).collect();
+    let partition = Partition::new(working, dim, most, &lengths);
     let outline = Outline::new(
         &partition.cells(groups, spec.seed),
         (partition.n_rows() + partition.left_out) as u64,

@@ -2,7 +2,9 @@
 //!
 //! - *Centres*: how much their sum of squares may exceed the best. Weights that are as likely as those of
 //!   the density are drawn; for each, Lloyd's rounds show what better centres would save. To the worst of
-//!   them comes what the cells are too coarse for, in proportion to the centres for each cell.
+//!   them comes what the cells are too coarse for, in proportion to the centres for each cell; what a centre
+//!   in place of a cheaper one would save in a cell of few rows, which may lie anywhere in it; and variance
+//!   that no cell has.
 //! - *Mixtures*: atoms polished on the sketch are taken if they explain it and the density does not speak
 //!   against them, or if they are better under the density.
 //! - *How many*: mixtures by the Bayesian information criterion, unless fewer components explain the sketch;
@@ -18,7 +20,9 @@ const DRAWS: usize = 10;
 /// Rounds that show what better centres would save.
 const ROUNDS: usize = 20;
 /// What cells are too coarse for, for one centre a cell.
-const COARSE: f64 = 0.15;
+const COARSE: f64 = 0.2;
+/// Rows of a cell among which one may have nearly all of its sum of squares.
+const LUMPY: f64 = 5.0;
 /// Points that a silhouette is taken of.
 const SEEN: usize = 600;
 /// What the search may miss besides.
@@ -39,7 +43,47 @@ pub(super) fn excess(density: &Density, centres: &[f64], seed: u64) -> f64 {
         worst = worst.max((points.sse(centres) + spread) / (best + spread) - 1.0);
     }
     let k = (centres.len() / d) as f64;
-    worst + COARSE * k / density.n_places() as f64 + SLACK
+    let points = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
+    let all = points.sse(centres) + within.iter().zip(density.weights()).map(|(v, w)| v * w).sum::<f64>();
+    let (saved, prices) = (in_cells(density, &within), prices(points, centres));
+    let saved: f64 = saved.iter().zip(&prices).map(|(saved, price)| (saved - price).max(0.0)).sum();
+    let missing = (density.missing - prices.first().unwrap_or(&0.0)).max(0.0);
+    let lumps = (all + missing) / (all - saved).max(1e-3 * all) - 1.0;
+    worst + lumps + COARSE * k / density.n_places() as f64 + SLACK
+}
+
+/// What a centre could save in each cell at most, the largest first: a row among few may have nearly all of
+/// the cell's sum of squares.
+fn in_cells(density: &Density, within: &[f64]) -> Vec<f64> {
+    let lumpy = |w: f64| (LUMPY / (w * density.rows)).min(1.0);
+    let mut saved: Vec<f64> = within
+        .iter()
+        .zip(density.weights())
+        .filter(|(_, w)| **w > 0.0)
+        .map(|(v, w)| v * w * lumpy(*w))
+        .collect();
+    saved.sort_by(|a, b| b.total_cmp(a));
+    saved
+}
+
+/// What the loss of each centre costs, the cheapest first; none can be spared where there is one.
+fn prices(points: Points<'_>, centres: &[f64]) -> Vec<f64> {
+    let (d, k) = (points.dim, centres.len() / points.dim);
+    let mut prices = vec![0.0; k];
+    for (row, w) in points.iter() {
+        let (mut first, mut next) = ((0, f64::INFINITY), f64::INFINITY);
+        for (l, centre) in centres.chunks_exact(d).enumerate() {
+            let own = square(row, centre);
+            if own < first.1 {
+                (first, next) = ((l, own), first.1);
+            } else {
+                next = next.min(own);
+            }
+        }
+        prices[first.0] += w * (next - first.1);
+    }
+    prices.sort_by(f64::total_cmp);
+    prices
 }
 
 /// Mean silhouette of clusters: the mean of $(b - a) / \max(a, b)$ over rows, with a the mean distance to the

@@ -13,7 +13,7 @@ use crate::learn::judge::silhouette;
 use crate::num::budget;
 use crate::num::em::{Blobs, Mixture, Regular, Scatter, Start, em};
 use crate::num::linear::cholesky;
-use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, n_starts, nearest};
+use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, n_starts, nearest, plus_plus};
 use crate::num::random::{Purpose, Stream};
 use crate::num::swaps::exchange;
 use crate::num::weiszfeld::medians;
@@ -21,7 +21,7 @@ use crate::num::weiszfeld::medians;
 /// Runs on the cells, fewer for many components.
 const STARTS: usize = 16;
 /// Exchanges that are tried on each start, or as many as there are centres.
-pub(super) const EXCHANGES: usize = 25;
+const EXCHANGES: usize = 25;
 /// Runs that are finished on the points.
 const FINISHED: usize = 3;
 /// Rounds of a run at most.
@@ -38,13 +38,26 @@ const ON_POINTS: (usize, f64) = (60, 1e-4);
 /// Rows that the mean scatter counts for in a component's; for full covariances as many more as there are
 /// columns.
 const PULL: f64 = 4.0;
-/// Parts in which blobs are left out to choose how much scatters are drawn to their mean, what that is
-/// multiplied by, and iterations for each.
+/// Parts in which blobs are left out to choose how much scatters are drawn to their mean, and iterations for
+/// each.
 const FOLDS: usize = 5;
-const PULLS: [f64; 4] = [1.0, 4.0, 16.0, 64.0];
 const ON_FOLDS: (usize, f64) = (10, 1e-3);
-/// Gain in nats a column that is worth it; a mixture of some of the cells knows less than one of all.
-const WORTH: f64 = 0.1;
+/// Rows of a blob that are left out together at least: those of a cell.
+const FOLD_PART: f64 = 5.0;
+/// What [`PULL`] is multiplied by, whether the mean scatter keeps its variances, and the gain in nats a column
+/// that is worth it; a mixture of some of the cells knows less than one of all.
+const PULLS: [(f64, bool, f64); 6] = [
+    (0.1, false, 0.01),
+    (0.01, false, 0.01),
+    (1.0, true, 0.1),
+    (4.0, true, 0.1),
+    (16.0, true, 0.1),
+    (64.0, true, 0.1),
+];
+/// Iterations of expectation-maximisation that tell which start is the best.
+const ON_STARTS: (usize, f64) = (20, 1e-3);
+/// Starts drawn by k-means++ at most, and multiply-adds of all of them.
+const SCATTERED: (usize, usize) = (12, 400_000_000);
 /// Rows that show it, where there are rows.
 const FOLD_ROWS: usize = 2000;
 /// Least variance of a component, in variances of the column.
@@ -166,13 +179,15 @@ fn starts(cells: Points<'_>, k: usize, seed: u64, algorithm: Algorithm) -> Optio
         return None;
     }
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 4);
+    // Exchanges lead many starts to one end, which need not be the best.
     let mut start = || {
         let drawn = greedy_plus_plus(cells, k, algorithm.loss, &mut stream);
-        exchange(cells, drawn, EXCHANGES.max(k), algorithm.loss, &mut stream)
+        let exchanged = exchange(cells, drawn.clone(), EXCHANGES.max(k), algorithm.loss, &mut stream);
+        [drawn, exchanged]
     };
     let mut runs: Vec<Run> = (0..n_starts(STARTS, k))
         .take_while(|i| *i == 0 || !budget::spent())
-        .map(|_| (algorithm.run)(cells, start()))
+        .flat_map(|_| start().map(|start| (algorithm.run)(cells, start)))
         .collect();
     runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     runs.dedup_by(|a, b| (a.cost - b.cost).abs() <= 1e-6 * b.cost);
@@ -215,30 +230,79 @@ pub(super) fn mixture(density: &Density, k: usize, shape: &Shape, seed: u64) -> 
     let floor: Vec<f64> = cells.moments().1.iter().map(|v| FLOOR * v).collect();
     let regular = Regular { rows: density.rows, pull: pull(&scatter, d), wide: false, floor: &floor };
     let centres = Points { rows: &density.blocks.centres, weights: Some(density.weights()), dim: d };
-    let mut found: Vec<(Mixture, f64)> = starts(centres, k, seed, LLOYD)?
-        .into_iter()
-        .filter_map(|centres| {
-            let labels: Vec<usize> =
-                density.blocks.centres.chunks_exact(d).map(|x| nearest(x, &centres, d).0).collect();
-            em(cells, Start::Memberships(&labels, k), &scatter, regular, ON_CELLS)
-        })
-        .collect();
-    found.sort_by(|a, b| b.1.total_cmp(&a.1));
-    found.truncate(2);
-    let regular = found.first().map_or(regular, |(start, _)| validated(cells, start, &scatter, regular));
+    let mut starts = starts(centres, k, seed, LLOYD)?;
+    starts.extend(scattered(centres, k, &scatter, seed));
+    let mut found = tried(cells, &starts, &scatter, regular);
+    found.sort_by(|a, b| by_likelihood(b, a));
+    let go_on = |(start, _): (Mixture, f64)| em(cells, Start::At(start), &scatter, regular, ON_CELLS);
+    let mut found: Vec<(Mixture, f64)> = found.into_iter().take(2).filter_map(go_on).collect();
+    found.sort_by(|a, b| by_likelihood(b, a));
+    let regular =
+        found.first().map_or(regular, |(start, _)| validated(cells, start, &scatter, regular, density.pilot));
     let finish =
         |(start, _): (Mixture, f64)| em(cloud.blobs(), Start::At(start), &scatter, regular, ON_POINTS);
-    let (mixture, likelihood) = found.into_iter().filter_map(finish).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (mixture, likelihood) = found.into_iter().filter_map(finish).max_by(by_likelihood)?;
     Some(FoundMixture { mixture, likelihood, cloud })
 }
 
-/// How much the components' scatters are drawn to their mean: more, if that makes blobs that were left out
-/// more likely under mixtures of the others. A column that hardly varies within a component wants it, since
-/// one row that differs would be next to impossible.
-fn validated<'a>(blobs: Blobs<'_>, start: &Mixture, scatter: &Scatter, regular: Regular<'a>) -> Regular<'a> {
+/// Mixtures after a few iterations from centres, each with the blobs nearest to it.
+fn tried(
+    blobs: Blobs<'_>,
+    starts: &[Vec<f64>],
+    scatter: &Scatter,
+    regular: Regular<'_>,
+) -> Vec<(Mixture, f64)> {
+    let d = blobs.dim;
+    let run = |centres: &Vec<f64>| {
+        let labels: Vec<usize> = blobs.centres.chunks_exact(d).map(|x| nearest(x, centres, d).0).collect();
+        em(blobs, Start::Memberships(&labels, centres.len() / d), scatter, regular, ON_STARTS)
+    };
+    let runs = starts.iter().enumerate().take_while(|(i, _)| *i == 0 || !budget::spent());
+    runs.filter_map(|(_, centres)| run(centres)).collect()
+}
+
+fn by_likelihood(a: &(Mixture, f64), b: &(Mixture, f64)) -> std::cmp::Ordering {
+    a.1.total_cmp(&b.1)
+}
+
+/// Centres drawn by k-means++: clusters are not the best starts of a mixture where columns have few values,
+/// and such draws differ more. Fewer where iterations are costly.
+pub(super) fn scattered(points: Points<'_>, k: usize, scatter: &Scatter, seed: u64) -> Vec<Vec<f64>> {
+    let (d, n) = (points.dim, (points.rows.len() / points.dim).min(FOLD_ROWS));
+    let each = n * k * d * if *scatter == Scatter::Full { d } else { 1 } * ON_STARTS.0;
+    let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 7);
+    (0..(SCATTERED.1 / each.max(1)).min(SCATTERED.0)).map(|_| plus_plus(points, k, &mut stream)).collect()
+}
+
+/// How much the components' scatters are drawn to their mean: more or less, if that makes blobs that were
+/// left out more likely under mixtures of the others. A column that hardly varies within a component wants
+/// more, since one row that differs would be next to impossible; columns of few values want less.
+///
+/// Blobs stand for `rows` rows in all; those of many are left out in part, as they would be if their rows were.
+fn validated<'a>(
+    blobs: Blobs<'_>,
+    start: &Mixture,
+    scatter: &Scatter,
+    regular: Regular<'a>,
+    rows: f64,
+) -> Regular<'a> {
+    let total: f64 = blobs.weights.iter().sum();
+    let mut next = 0;
+    // Of each blob the part of it that each fold leaves out.
+    let parts: Vec<[f64; FOLDS]> = blobs
+        .weights
+        .iter()
+        .map(|w| {
+            let n = ((w / total * rows / FOLD_PART) as usize).clamp(1, 4 * FOLDS);
+            let mut out = [0.0; FOLDS];
+            (next..next + n).for_each(|i| out[i % FOLDS] += 1.0 / n as f64);
+            next += n;
+            out
+        })
+        .collect();
     let fold = |f: usize, held: bool| -> Vec<f64> {
-        let keep = |(a, w): (usize, &f64)| if (a % FOLDS == f) == held { *w } else { 0.0 };
-        blobs.weights.iter().enumerate().map(keep).collect()
+        let part = |(w, out): (&f64, &[f64; FOLDS])| w * if held { out[f] } else { 1.0 - out[f] };
+        blobs.weights.iter().zip(&parts).map(part).collect()
     };
     let likelihood = |regular: Regular<'_>| -> Option<f64> {
         let mut sum = 0.0;
@@ -251,19 +315,19 @@ fn validated<'a>(blobs: Blobs<'_>, start: &Mixture, scatter: &Scatter, regular: 
                 sum += share * mixture.log_likelihood(Blobs { weights: &held, ..blobs })?;
             }
         }
-        Some(sum / blobs.weights.iter().sum::<f64>())
+        Some(sum / total)
     };
-    let plain = likelihood(regular);
+    let Some(plain) = likelihood(regular) else { return regular };
     let mut best = (plain, regular);
-    for more in PULLS {
-        let next = Regular { pull: more * regular.pull, wide: true, ..regular };
-        let found = likelihood(next);
-        if found > best.0 {
+    for (factor, wide, worth) in PULLS {
+        let next = Regular { pull: factor * regular.pull, wide, ..regular };
+        if let Some(found) = likelihood(next)
+            && found > best.0.max(plain + worth * blobs.dim as f64)
+        {
             best = (found, next);
         }
     }
-    let worth = WORTH * blobs.dim as f64;
-    if best.0 > plain.map(|likelihood| likelihood + worth) { best.1 } else { regular }
+    best.1
 }
 
 fn scatter_of(shape: &Shape) -> Scatter {
@@ -297,10 +361,11 @@ pub(super) fn fit_of(mixture: &Mixture, family: &Gaussian) -> Option<Fit> {
     Some(Fit { atoms, shared: vec![low; family.n_shared()], weights: mixture.weights.clone() })
 }
 
-/// Expectation-maximisation on points from a mixture, for rows that are as many as these.
+/// Expectation-maximisation on points, for rows that are as many as these, from the start that some of them
+/// call the best: a mixture, or centres with the points nearest to each.
 pub(super) fn expectation_maximisation(
     blobs: Blobs<'_>,
-    start: Mixture,
+    (start, starts): (Mixture, &[Vec<f64>]),
     scatter: &Scatter,
     rows: f64,
 ) -> Option<Mixture> {
@@ -318,8 +383,10 @@ pub(super) fn expectation_maximisation(
         variances: &thinned(blobs.variances),
         covariances: &[],
     };
-    let regular = validated(part, &start, scatter, regular);
-    em(blobs, Start::At(start), scatter, regular, ON_POINTS).map(|(mixture, _)| mixture)
+    let learned = em(part, Start::At(start), scatter, regular, ON_STARTS);
+    let (best, _) = learned.into_iter().chain(tried(part, starts, scatter, regular)).max_by(by_likelihood)?;
+    let regular = validated(part, &best, scatter, regular, some.len() as f64);
+    em(blobs, Start::At(best), scatter, regular, ON_POINTS).map(|(mixture, _)| mixture)
 }
 
 /// Rows that the mean scatter counts for.

@@ -14,18 +14,23 @@ use crate::learn::laid::{Laid, working_locations};
 use crate::learn::{Learned, on_density};
 use crate::model::{Content, Covariances, Explained, Model, Stop, Working, to_working};
 use crate::num::em::{Blobs, Mixture, Scatter};
-use crate::num::lloyd::{Points, greedy_plus_plus, lloyd, n_starts};
+use crate::num::lloyd::{Points, Run, greedy_plus_plus, lloyd, n_starts};
 use crate::num::random::{Purpose, Stream};
+use crate::num::repeated::repeated;
 use crate::num::swaps::exchange;
 use crate::sketch::Moments;
 use crate::sketch::operator::SketchOperator;
 
-/// Starts of k-means beside the learned centres.
+/// Starts of k-means beside the learned centres, more where a run is cheap: as many as these multiply-adds
+/// pay for, at so many rounds a run.
 const STARTS: usize = 10;
+const STARTS_CHEAP: (usize, usize, usize) = (60, 200_000_000, 30);
+/// Exchanges that are tried on each start, or as many as there are centres.
+const EXCHANGES: usize = 100;
 /// Rounds of a run at most.
 const ROUNDS: usize = 300;
-/// Share of equal values above which a column is taken to have point masses.
-const OFTEN: f64 = 0.1;
+/// Clusterings that mixtures start from, beside the learned mixture.
+const CLUSTERINGS: usize = 4;
 
 /// Improves a model on sampled rows of the sketched table, row-major in the user's units; as it came if there
 /// is nothing to gain, or no time.
@@ -51,7 +56,8 @@ pub fn improve(
     let content = match &learned.model.content {
         Content::Kmeans { .. } if n as f64 == moments.rows => {
             let start = working_locations(operator, &learned.model).concat();
-            let (centres, shares) = centres(&working, d, start, origin.seed);
+            let points = Points::equal(&working, d);
+            let (centres, shares) = centres(points, start, origin.seed);
             let order = heaviest_first(&shares);
             Content::Kmeans {
                 centers: order.iter().map(|&l| place.location(&centres[l * d..(l + 1) * d])).collect(),
@@ -60,7 +66,8 @@ pub fn improve(
         }
         Content::Gmm { covariances, .. } if origin.misfit.explained() == Explained::No => {
             let start = mixture(operator, &learned.model, covariances);
-            let Some(found) = refitted(&working, start, &origin.covariance) else { return Ok(learned) };
+            let found = refitted(&working, start, &origin.covariance, origin.seed);
+            let Some(found) = found else { return Ok(learned) };
             let order = heaviest_first(&found.weights);
             let sigmas: Vec<Vec<f64>> = order.iter().map(|&l| found.covariance(l)).collect();
             let diagonal = matches!(covariances, Covariances::Diagonal(_));
@@ -89,22 +96,28 @@ fn heaviest_first(shares: &[f64]) -> Vec<usize> {
 }
 
 /// The best of Lloyd's runs, and the share of each cluster.
-fn centres(rows: &[f64], d: usize, start: Vec<f64>, seed: u64) -> (Vec<f64>, Vec<f64>) {
-    let points = Points::equal(rows, d);
-    let k = start.len() / d;
+fn centres(points: Points<'_>, start: Vec<f64>, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let k = start.len() / points.dim;
     let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 6);
-    let run = |start: Vec<f64>, stream: &mut Stream| {
-        let steps = on_density::EXCHANGES.max(k);
-        lloyd(points, exchange(points, start, steps, |square| square, stream), ROUNDS)
+    let exchanged = |start: Vec<f64>, stream: &mut Stream| {
+        exchange(points, start, EXCHANGES.max(k), |square| square, stream)
     };
-    let mut best = run(start, &mut stream);
-    for _ in 0..n_starts(STARTS, k) {
-        let drawn = greedy_plus_plus(points, k, |square| square, &mut stream);
-        let next = run(drawn, &mut stream);
+    let mut best = lloyd(points, start, ROUNDS);
+    let take = |next: Run, best: &mut Run| {
         if next.cost < best.cost && !next.counts.contains(&0.0) {
-            best = next;
+            *best = next;
         }
+    };
+    let (most, effort, rounds) = STARTS_CHEAP;
+    let cheap = (effort / (rounds * points.rows.len() * k).max(1)).min(most);
+    for _ in 0..n_starts(STARTS, k).max(cheap) {
+        // Exchanges lead many starts to one end, which need not be the best.
+        let drawn = greedy_plus_plus(points, k, |square| square, &mut stream);
+        take(lloyd(points, drawn.clone(), ROUNDS), &mut best);
+        take(lloyd(points, exchanged(drawn, &mut stream), ROUNDS), &mut best);
     }
+    let last = exchanged(best.centers.clone(), &mut stream);
+    take(lloyd(points, last, ROUNDS), &mut best);
     let total: f64 = best.counts.iter().sum();
     (best.centers, best.counts.iter().map(|n| n / total).collect())
 }
@@ -125,8 +138,8 @@ fn mixture(operator: &SketchOperator, model: &Model, covariances: &Covariances) 
     }
 }
 
-/// Expectation-maximisation on rows; none for a known covariance.
-fn refitted(rows: &[f64], start: Mixture, covariance: &str) -> Option<Mixture> {
+/// Expectation-maximisation on rows, from a mixture and from clusters; none for a known covariance.
+fn refitted(rows: &[f64], start: Mixture, covariance: &str, seed: u64) -> Option<Mixture> {
     let scatter = match covariance {
         "iso" => Scatter::Width,
         "diag" => Scatter::Diagonal,
@@ -138,17 +151,17 @@ fn refitted(rows: &[f64], start: Mixture, covariance: &str) -> Option<Mixture> {
     let (weights, none) = (vec![1.0; n], vec![0.0; n * d]);
     let plain = Blobs { dim: d, centres: rows, weights: &weights, variances: &none, covariances: &[] };
     let all = plain.moments().1;
-    let masses: Vec<f64> = (0..d)
-        .map(|c| if most_frequent(rows, d, c) > OFTEN { on_density::POINT_VARIANCE * all[c] } else { 0.0 })
-        .collect();
+    let mass = |(often, v): (bool, &f64)| if often { on_density::POINT_VARIANCE * v } else { 0.0 };
+    let masses: Vec<f64> = repeated(rows, d).into_iter().zip(&all).map(mass).collect();
     let variances: Vec<f64> = (0..n).flat_map(|_| masses.iter().copied()).collect();
-    on_density::expectation_maximisation(Blobs { variances: &variances, ..plain }, start, &scatter, n as f64)
-}
-
-/// Share of the most frequent value of a column.
-fn most_frequent(rows: &[f64], d: usize, c: usize) -> f64 {
-    let mut column: Vec<f64> = rows.iter().skip(c).step_by(d).copied().collect();
-    column.sort_by(f64::total_cmp);
-    let longest = column.chunk_by(|a, b| a == b).map(<[f64]>::len).max().unwrap_or(0);
-    longest as f64 / column.len().max(1) as f64
+    let points = Points::equal(rows, d);
+    let mut stream = Stream::new(seed, Purpose::Decode, u64::MAX - 8);
+    let clusters = |_| {
+        let start = greedy_plus_plus(points, start.k(), |square| square, &mut stream);
+        lloyd(points, start, ROUNDS).centers
+    };
+    let mut starts: Vec<Vec<f64>> = (0..CLUSTERINGS).map(clusters).collect();
+    starts.extend(on_density::scattered(points, start.k(), &scatter, seed));
+    let blobs = Blobs { variances: &variances, ..plain };
+    on_density::expectation_maximisation(blobs, (start, &starts), &scatter, n as f64)
 }

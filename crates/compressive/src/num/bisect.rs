@@ -3,7 +3,8 @@
 //! 1. All rows are one cell.
 //! 2. A cell is cut across its longest axis (some power iterations), where that lowers the sum of squares
 //!    most and leaves enough rows on both sides.
-//!    Where rows are few, both sides together can be cut into as many cells as the whole.
+//!    Where rows are few, both sides together can be cut into as many cells as the whole, if such a cut gains
+//!    nearly as much; between groups of equal rows it does not.
 //! 3. The cell whose cut gains most is cut next, until there are as many as wanted.
 //! 4. Rows move to nearer cells while the cell that they leave keeps enough.
 //!
@@ -19,6 +20,9 @@ const ROUNDS: usize = 3;
 /// Rows for which step 4 holds all distances at a time.
 const BLOCK: usize = 256;
 
+/// Part of the best gain that a cut which wastes no rows has at least.
+const WHOLE: f64 = 0.9;
+
 /// A cut of a cell: what it gains, and the rows on both sides.
 struct Cut {
     gain: f64,
@@ -31,7 +35,7 @@ struct Cut {
 struct Rule {
     /// Rows of a cell.
     least: usize,
-    /// Whether rows are too few for the cells wanted, so that no cut may leave fewer cells to be had.
+    /// Whether rows are too few for the cells wanted, so that a cut should not leave fewer cells to be had.
     tight: bool,
 }
 
@@ -77,21 +81,25 @@ fn cut(rows: &[f64], dim: usize, cell: &[u32], rule: Rule) -> Option<Cut> {
     let along: Vec<f64> = centred.chunks_exact(dim).map(|r| dot(r, &axis)).collect();
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by(|&a, &b| along[a as usize].total_cmp(&along[b as usize]).then(a.cmp(&b)));
-    let (mut sum, mut best) = (vec![0.0; dim], (0.0, 0));
+    // The best cut, and the best that wastes no rows.
+    let (mut sum, mut best, mut whole) = (vec![0.0; dim], (0.0, 0), (0.0, 0));
     for (at, pair) in order.windows(2).enumerate() {
         let [a, b] = [pair[0] as usize, pair[1] as usize];
         sum.iter_mut().zip(&centred[a * dim..(a + 1) * dim]).for_each(|(s, x)| *s += x);
         let left = at + 1;
         let wasteful = rule.tight && left / least + (n - left) / least < n / least;
-        if left < least || n - left < least || wasteful || !(along[b] > along[a]) {
+        if left < least || n - left < least || !(along[b] > along[a]) {
             continue;
         }
         let gain = dot(&sum, &sum) * (1.0 / left as f64 + 1.0 / (n - left) as f64);
         if gain > best.0 {
             best = (gain, left);
         }
+        if gain > whole.0 && !wasteful {
+            whole = (gain, left);
+        }
     }
-    let (gain, left) = best;
+    let (gain, left) = if whole.0 > WHOLE * best.0 { whole } else { best };
     let side = |part: &[u32]| part.iter().map(|&i| cell[i as usize]).collect();
     (left > 0).then(|| Cut { gain, left: side(&order[..left]), right: side(&order[left..]) })
 }

@@ -12,6 +12,7 @@ pub(crate) mod nearest;
 pub(crate) mod packed;
 pub(crate) mod parallel;
 pub(crate) mod random;
+pub(crate) mod repeated;
 pub(crate) mod solve;
 pub(crate) mod special;
 pub(crate) mod swaps;

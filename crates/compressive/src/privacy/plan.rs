@@ -53,6 +53,9 @@ pub struct Forecast {
     pub release: Release,
 }
 
+/// Largest factor by which a budget or a table is enlarged in the search for what would be enough.
+const ENLARGED_MAX: f64 = 1e9;
+
 /// Sketch sizes looked at, per parameter.
 pub const SIZES: [usize; 5] = [2, 3, 5, 7, 10];
 
@@ -119,6 +122,89 @@ pub fn forecast(
     Ok(Forecast { size, nsr, limit, noise_std: variance.sqrt(), verdict, release })
 }
 
+/// What is asked of a budget.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Rows of the table.
+    pub rows: f64,
+    /// Parameters of the model.
+    pub parameters: usize,
+    /// What is summed.
+    pub feature: Feature,
+    /// The budget.
+    pub params: PrivacyParams,
+    /// The only size that counts, if it was given.
+    pub size: Option<usize>,
+}
+
+/// What a budget will be good for.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The forecast for each size looked at.
+    pub forecasts: Vec<Forecast>,
+    /// Index of the forecast for the size asked for or, without one, recommended.
+    pub chosen: usize,
+    /// The epsilon that would be enough for these rows; none where nothing is missing, or nothing helps.
+    pub epsilon_needed: Option<f64>,
+    /// The rows that would be enough for this epsilon; likewise.
+    pub rows_needed: Option<f64>,
+}
+
+impl Question {
+    /// The forecasts, and what would be enough where this budget is not.
+    ///
+    /// # Errors
+    /// A budget that no mechanism meets, or a feature for which there is no forecast.
+    pub fn plan(&self) -> Result<Plan> {
+        let (mut forecasts, mut chosen) = plan(self.rows, self.parameters, &self.feature, &self.params)?;
+        if let Some(size) = self.size {
+            let place = forecasts.partition_point(|f| f.size < size);
+            if forecasts.get(place).is_none_or(|f| f.size != size) {
+                forecasts.insert(place, self.forecast(self.rows, self.params.epsilon, size)?);
+            }
+            chosen = place;
+        }
+        let mut answer = Plan { forecasts, chosen, epsilon_needed: None, rows_needed: None };
+        if answer.forecasts[chosen].verdict != Verdict::Good {
+            answer.epsilon_needed = least(self.params.epsilon, |epsilon| self.is_enough(self.rows, epsilon));
+            answer.rows_needed = least(self.rows, |rows| self.is_enough(rows, self.params.epsilon));
+        }
+        Ok(answer)
+    }
+
+    fn forecast(&self, rows: f64, epsilon: f64, size: usize) -> Result<Forecast> {
+        let params = self.params.clone().epsilon(epsilon);
+        forecast(rows, self.parameters, size, &self.feature, &params)
+    }
+
+    /// Whether learning would succeed at the size asked for, or at any without one. A budget for which there
+    /// is no noise to be had is not enough.
+    fn is_enough(&self, rows: f64, epsilon: f64) -> bool {
+        let good = |size| self.forecast(rows, epsilon, size).is_ok_and(|f| f.verdict == Verdict::Good);
+        match self.size {
+            Some(size) => good(size),
+            None => SIZES.iter().any(|factor| good(factor * self.parameters)),
+        }
+    }
+}
+
+/// The least value above `from` that is enough, to 1%: doubling, then bisection of the logarithm.
+fn least(from: f64, enough: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut low, mut high) = (from, 2.0 * from);
+    while !enough(high) {
+        (low, high) = (high, 2.0 * high);
+        if high > ENLARGED_MAX * from {
+            return None;
+        }
+    }
+    while high > 1.01 * low {
+        let middle = (low * high).sqrt();
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +234,28 @@ mod tests {
         assert_eq!(chosen(1e4, 0.01, 0.0), (200, Verdict::Hopeless));
         // With delta the noise grows with the square root of the size only, so large sketches do not hurt.
         assert_eq!(chosen(1e6, 0.1, 1e-7), (1000, Verdict::Good));
+    }
+
+    #[test]
+    fn the_least_that_is_enough_is_found_to_a_percent() {
+        let found = least(1.0, |x| x >= 37.0).unwrap();
+        assert!((37.0..37.4).contains(&found), "{found}");
+        assert_eq!(least(1.0, |_| false), None);
+    }
+
+    #[test]
+    fn what_is_said_to_be_enough_is_enough() {
+        let question = Question {
+            rows: 1e4,
+            parameters: 100,
+            feature: crate::Wave::Fourier.into(),
+            params: PrivacyParams::new(0.1),
+            size: None,
+        };
+        let answer = question.plan().unwrap();
+        assert_eq!(answer.forecasts[answer.chosen].verdict, Verdict::Hopeless);
+        let (epsilon, rows) = (answer.epsilon_needed.unwrap(), answer.rows_needed.unwrap());
+        assert!(question.is_enough(1e4, epsilon) && !question.is_enough(1e4, 0.98 * epsilon));
+        assert!(question.is_enough(rows, 0.1) && !question.is_enough(0.98 * rows, 0.1));
     }
 }

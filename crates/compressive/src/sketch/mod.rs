@@ -6,6 +6,7 @@ pub(crate) mod map;
 pub(crate) mod operator;
 pub(crate) mod outline;
 pub(crate) mod second;
+mod slim;
 pub(crate) mod spec;
 mod sums;
 pub(crate) mod wire;

@@ -116,6 +116,20 @@ impl Sketch {
         }
     }
 
+    /// Other sums under the same recipe, which is shared.
+    pub(crate) fn with_sums(
+        &self,
+        sums: Vec<i64>,
+        second: Option<SecondSums>,
+        (rows, weight): (u64, i64),
+        weights: RowWeights,
+        filled: u64,
+    ) -> Sketch {
+        debug_assert_eq!(sums.len(), self.sums.len());
+        let (spec, fingerprint) = (Arc::clone(&self.spec), Arc::clone(&self.fingerprint));
+        Sketch { spec, fingerprint, sums, second, rows, weight, weights, filled }
+    }
+
     /// The recipe the rows were summed with.
     pub fn spec(&self) -> &SketchSpec {
         &self.spec

@@ -186,36 +186,41 @@ impl Sketch {
     /// A plain sketch from what its file holds, if a table could have such sums.
     pub(crate) fn from_file(parts: Parts) -> Result<Sketch> {
         let Parts { spec, extra, rows, weight, sums, moments } = parts;
-        let possible = (0..=Sketch::MAX_ROWS as i64).contains(&rows)
-            && weight >= 0
-            && sums.iter().all(|s| s.unsigned_abs() <= weight.unsigned_abs());
-        if !possible {
-            return corrupt(format!("{rows} rows of total weight {weight} cannot have these sums"));
-        }
-        let weighed = match extra.weights {
-            RowWeights::Whole { .. } => weight == rows << Sketch::GRID_BITS,
-            RowWeights::Fractional => rows >= weight >> MAX_WEIGHT_BITS,
-        };
-        if !weighed {
-            return corrupt(format!("{rows} rows cannot have the total weight {weight}"));
-        }
-        let second = match spec.moments {
-            None => None,
-            Some(set) => match SecondSums::from_words(set, spec.dim(), &moments, weight) {
-                None => {
-                    return corrupt(format!(
-                        "{rows} rows of total weight {weight} cannot have these moments"
-                    ));
-                }
-                second => second,
-            },
-        };
-        if extra.filled > 0 && spec.missing != Missing::Fill {
-            return corrupt(format!("it has {} filled entries, and its spec fills none", extra.filled));
-        }
+        let second = possible_moments(&spec, &extra, (rows, weight), &sums, &moments)?;
         let mut sketch = Sketch::from_parts(spec, sums, second, rows as u64, weight, extra.weights);
         sketch.count_filled(extra.filled);
         Ok(sketch)
+    }
+}
+
+/// The moments of a plain sketch, if a table could have such sums and counts.
+pub(crate) fn possible_moments(
+    spec: &SketchSpec,
+    extra: &Extra,
+    (rows, weight): (i64, i64),
+    sums: &[i64],
+    moments: &[i64],
+) -> Result<Option<SecondSums>> {
+    let possible = (0..=Sketch::MAX_ROWS as i64).contains(&rows)
+        && weight >= 0
+        && sums.iter().all(|s| s.unsigned_abs() <= weight.unsigned_abs());
+    if !possible {
+        return corrupt(format!("{rows} rows of total weight {weight} cannot have these sums"));
+    }
+    let weighed = match extra.weights {
+        RowWeights::Whole { .. } => weight == rows << Sketch::GRID_BITS,
+        RowWeights::Fractional => rows >= weight >> MAX_WEIGHT_BITS,
+    };
+    if !weighed {
+        return corrupt(format!("{rows} rows cannot have the total weight {weight}"));
+    }
+    if extra.filled > 0 && spec.missing != Missing::Fill {
+        return corrupt(format!("it has {} filled entries, and its spec fills none", extra.filled));
+    }
+    let Some(set) = spec.moments else { return Ok(None) };
+    match SecondSums::from_words(set, spec.dim(), moments, weight) {
+        None => corrupt(format!("{rows} rows of total weight {weight} cannot have these moments")),
+        second => Ok(second),
     }
 }
 

@@ -60,6 +60,14 @@ PRIVACY_CONSTRAINTS: dict[str, list[Any]] = {
 }
 """Parameters of private fits."""
 
+SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "verbose": ["verbose"],
+}
+"""Parameters of iterations over rows, of which there are none: all but `n_init` are accepted and have no effect."""
+
 LOOK_CONSTRAINTS: dict[str, list[Any]] = {"design_epsilon": [Interval(Real, 0, None, closed="left"), None]}
 """Parameters of private fits whose recipe is chosen by a look at the rows."""
 
@@ -155,6 +163,7 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
         self._forget(sums_too=True)
         self._seed = seed_of(self.random_state)
         self._adopt(sketch.spec)
+        self.__dict__.pop("_dtype", None)
         remember_names(self, self._names)
         self.sketch_ = sketch.copy() if isinstance(sketch, Sketch) else sketch
         self._learn()
@@ -187,6 +196,8 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
                 remember_names(self, stream.names)
             return stream
         values = checked_array(self, X, reset, ensure_min_samples=self._MIN_ROWS)
+        if reset:
+            self._dtype = values.dtype
         return ArrayTable(values, self._names_for(values.shape[1]), checked_weights(sample_weight, values))
 
     def _names_for(self, dim: int) -> list[str]:
@@ -324,9 +335,16 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
     def _finish(self, table: Table) -> None:
         """Sets what `fit` tells of the rows themselves."""
 
-    def _learned(self, k: int, covariance: str = "diag") -> Model:
-        search = _api.search(decoder=self.decoder, seed=self._seed, threads=self._threads())
-        return _native.learn(self.sketch_, self._TASK, (k, k), covariance, None, search)
+    def _learned(self, k: int, covariance: str = "diag", known: Floats | None = None) -> Model:
+        tries = getattr(self, "n_init", "auto")
+        restarts = None if tries in ("auto", 1) else int(tries)
+        search = _api.search(decoder=self.decoder, restarts=restarts, seed=self._seed, threads=self._threads())
+        matrix = None if known is None else known.tolist()
+        return _native.learn(self.sketch_, self._TASK, (k, k), covariance, matrix, search)
+
+    def _as_rows(self, values: Floats) -> npt.NDArray[Any]:
+        """Learned numbers in the precision of the rows that were fitted: single for float32, double for all else."""
+        return values.astype(self.__dict__.get("_dtype", np.float64), copy=False)
 
     def _widened(self, rows: Floats) -> Floats:
         """Rows of the columns in the sketch, shape (k, d'), with the constant columns' values put back: (k, d)."""

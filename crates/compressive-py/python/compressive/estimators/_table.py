@@ -120,6 +120,11 @@ class StreamTable:
     def n_rows(self) -> int | None:
         return self._source.n_rows
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether the rows can be read a second time."""
+        return _can_be_read_again(self._data)
+
     def source(self, kept: Index | None = None) -> Source:
         """The rows, of the columns in `kept`."""
         if kept is None:

@@ -12,14 +12,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.cluster import KMeans as PlainKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import PILOT_ROWS, SketchSpec
+from .._native import PILOT_ROWS, SketchSpec, Source
 from ._base import (
     FEATURE_CONSTRAINTS,
     LOOK_CONSTRAINTS,
     PRIVACY_CONSTRAINTS,
+    SEARCH_CONSTRAINTS,
     SKETCH_CONSTRAINTS,
     SketchEstimator,
 )
@@ -70,6 +71,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         from the rows.
     design_epsilon : float, optional
         Part of `epsilon` for a private look at the rows, which chooses the recipe; by default a tenth, 0 for no look.
+    n_init : int or "auto", default="auto"
+        Searches of the sketch, of which the best is kept; "auto" and 1 leave their number to the decoder.
+    init, max_iter, tol, verbose, copy_x, algorithm
+        Accepted as scikit-learn's and without effect: the rows are passed over once, centres are searched in the
+        sketch, which needs no start, nothing is printed, and the rows are never changed.
 
     Attributes
     ----------
@@ -78,6 +84,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         Cluster of each row; of fits on arrays and frames that are not private.
     inertia_ : float
         Sum of squared distances of the rows to their nearest centres, weighted; set where `labels_` is.
+    n_iter_ : int
+        Passes over the rows that the centres took: 1.
     sketch_ : Sketch or PrivateSketch
     spec_ : SketchSpec
         The recipe. Columns that are constant in the rows are left out of it.
@@ -96,7 +104,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
     """
 
     _TASK: ClassVar[str] = "kmeans"
-    _LEARNED: ClassVar[tuple[str, ...]] = ("cluster_centers_", "model_", "_n_features_out")
+    _LEARNED: ClassVar[tuple[str, ...]] = ("cluster_centers_", "model_", "n_iter_", "_n_features_out")
     _OF_ROWS: ClassVar[tuple[str, ...]] = ("labels_", "inertia_", "_n_distinct")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -105,6 +113,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         "compute_labels": ["boolean"],
         **PRIVACY_CONSTRAINTS,
         **LOOK_CONSTRAINTS,
+        **SEARCH_CONSTRAINTS,
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
+        "copy_x": ["boolean"],
+        "algorithm": [StrOptions({"lloyd", "elkan"})],
     }
 
     def __init__(
@@ -124,6 +136,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         delta: float = 0.0,
         bounds: Any = None,
         design_epsilon: float | None = None,
+        n_init: int | str = "auto",
+        init: Any = "k-means++",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ) -> None:
         self.n_clusters = n_clusters
         self.random_state = random_state
@@ -139,6 +158,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         self.delta = delta
         self.bounds = bounds
         self.design_epsilon = design_epsilon
+        self.n_init = n_init
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     def predict(self, X: Any) -> npt.NDArray[np.int32]:
         """The nearest centre of each row.
@@ -179,9 +205,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
     def score(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> float:
         """Minus the sum of squared distances of the rows to their nearest centres."""
         rows = self._rows(X)
-        distances = self.model_.squared_distances(rows, self._threads())
-        weights = checked_weights(sample_weight, distances)
-        return -_total(distances.ravel(), weights)
+        losses = self._losses(rows)
+        weights = checked_weights(sample_weight, losses[:, np.newaxis])
+        return -_total(losses, weights)
 
     def to_sklearn(self) -> PlainKMeans:
         """The same clusters as a fitted ``sklearn.cluster.KMeans``."""
@@ -193,7 +219,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
             plain.fit(self.cluster_centers_)
         plain.set_params(init="k-means++")
         plain.cluster_centers_ = self.cluster_centers_.copy()
-        for name in ("labels_", "inertia_", "feature_names_in_"):
+        for name in ("labels_", "inertia_", "n_iter_", "feature_names_in_"):
             if name in self.__dict__:
                 setattr(plain, name, self.__dict__[name])
         return plain
@@ -227,7 +253,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         elif self._kept is not None:
             model = self._rewritten(model, centers=centres)
         self.model_ = model
-        self.cluster_centers_ = centres
+        self.cluster_centers_ = self._as_rows(centres)
+        self.n_iter_ = 1
         self._n_features_out = len(centres)
 
     def _finish(self, table: Table) -> None:
@@ -235,9 +262,34 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
             return
         rows = table.source()
         self.labels_ = self.model_.labels(rows, self._threads()).ravel()
-        self.inertia_ = _total(self.model_.squared_distances(rows, self._threads()).ravel(), table.weights)
+        self.inertia_ = _total(self._losses(rows), table.weights)
+
+    def _losses(self, rows: Source) -> Floats:
+        """What each row adds to what the centres make least."""
+        return self.model_.squared_distances(rows, self._threads()).ravel()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class KMedians(KMeans):
+    """k centres of the least sum of distances, not squared, learned from a sketch of the rows.
+
+    A row far away pulls a centre with the same force as one nearby, so that outliers move the centres little.
+    Parameters and attributes are those of `KMeans`; `inertia_` and `score` are sums of distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from compressive import KMedians
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> KMedians(n_clusters=2, random_state=0).fit(X).predict([[0, 0], [12, 3]]).tolist() in ([0, 1], [1, 0])
+    True
+    """
+
+    _TASK: ClassVar[str] = "kmedians"
+
+    def _losses(self, rows: Source) -> Floats:
+        return np.sqrt(super()._losses(rows))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA as PlainPCA
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._native import PILOT_ROWS, Sketch, SketchSpec
@@ -44,6 +44,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
     epsilon, delta, bounds
         Private fits: as for `KMeans`. There is no scale to choose, so that nothing is spent on a look at the rows.
         Rows beyond `bounds` are moved to its edge.
+    copy, svd_solver, tol, iterated_power, batch_size
+        Accepted as those of scikit-learn's `PCA` and `IncrementalPCA`, and without effect: the components are those
+        of the exact covariance, and the rows are read in blocks and never changed.
 
     Attributes
     ----------
@@ -95,6 +98,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         "whiten": ["boolean"],
         **SKETCH_CONSTRAINTS,
         **PRIVACY_CONSTRAINTS,
+        "copy": ["boolean"],
+        "svd_solver": [StrOptions({"auto", "full", "covariance_eigh", "arpack", "randomized"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "iterated_power": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -111,6 +119,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         epsilon: float | None = None,
         delta: float = 0.0,
         bounds: Any = None,
+        copy: bool = True,
+        svd_solver: str = "auto",
+        tol: float = 0.0,
+        iterated_power: int | str = "auto",
+        batch_size: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.whiten = whiten
@@ -123,6 +136,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SketchEstimator):  
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.copy = copy
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.batch_size = batch_size
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Coordinates of the rows along the components.

@@ -2,7 +2,9 @@
 //!
 //! With the mean $\mu$ and the covariance $\Sigma$ of the rows, $x = \mu + z$, a polynomial is
 //! $p = c + l^\top z + z^\top Q z$ and its mean $c + \mathrm{tr}(Q \Sigma)$. Taken about the mean from the
-//! start, a variance or covariance loses no digits, wherever the columns lie.
+//! start, a variance or covariance loses no digits, wherever the columns lie. Levels of categories are
+//! indicators, so that shares of two levels at a time, and means of a number in the rows of a level, are such
+//! means, too (file `levels.rs`).
 //!
 //! The answer is the table's own but for the rounding of rows to the grid: moving each value of a column by
 //! at most e moves a mean by at most e times the root mean square slope, and the interval is that wide. How
@@ -12,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::expr::{Expr, Function, Linear, Operator, Scope};
+use super::levels::products;
 use super::parse::QueryKind;
 use super::{Answer, Estimate, Query, Value};
 use crate::error::Result;
@@ -28,6 +31,8 @@ pub(super) struct Exact {
     rows: f64,
     /// Most that each column of a row is rounded by.
     rounding: Vec<f64>,
+    /// The table's column of each coordinate.
+    column: Vec<usize>,
 }
 
 /// A polynomial of degree two about the mean.
@@ -46,7 +51,10 @@ impl Exact {
         let working = Working::new(&operator.spec().transform)?;
         let (mean, covariance) = working.moments(exact);
         let rounding = working.reach(0.5 / (1u64 << Sketch::GRID_BITS) as f64);
-        Ok(Some(Exact { mean, covariance, rows: moments.rows, rounding }))
+        let columns = operator.spec().table_columns();
+        let widths = columns.iter().map(|column| column.reading.width());
+        let column = widths.enumerate().flat_map(|(c, width)| vec![c; width]).collect();
+        Ok(Some(Exact { mean, covariance, rows: moments.rows, rounding, column }))
     }
 
     /// The answer, if the moments give it.
@@ -91,10 +99,16 @@ impl Exact {
     fn polynomial(&self, expr: &Expr) -> Option<Polynomial> {
         match expr {
             Expr::Number(value) => Some(Polynomial::constant(*value)),
-            Expr::Column(c) => Some(Polynomial {
-                linear: BTreeMap::from([(*c, 1.0)]),
-                ..Polynomial::constant(self.mean[*c])
-            }),
+            Expr::Column(c) => Some(self.coordinate(*c)),
+            condition if condition.is_condition() => products(condition, &self.column)?.iter().try_fold(
+                Polynomial::default(),
+                |sum, (product, value)| {
+                    let one = product
+                        .iter()
+                        .try_fold(Polynomial::constant(1.0), |all, c| all.times(&self.coordinate(*c)))?;
+                    Some(sum.plus(&one, *value))
+                },
+            ),
             Expr::Call(Function::Negate, inner) => self.polynomial(inner)?.times(&Polynomial::constant(-1.0)),
             Expr::Binary(operator, a, b) => {
                 let (a, b) = (self.polynomial(a)?, self.polynomial(b)?);
@@ -110,6 +124,10 @@ impl Exact {
             }
             _ => None,
         }
+    }
+
+    fn coordinate(&self, c: usize) -> Polynomial {
+        Polynomial { linear: BTreeMap::from([(c, 1.0)]), ..Polynomial::constant(self.mean[c]) }
     }
 
     /// The covariance of two columns, if it is kept.

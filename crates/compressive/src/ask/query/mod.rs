@@ -52,6 +52,7 @@ mod exact;
 mod expr;
 mod functions;
 mod law;
+mod levels;
 mod of_cells;
 mod parse;
 mod prior;

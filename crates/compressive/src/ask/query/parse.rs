@@ -3,8 +3,9 @@
 //! ```text
 //! query      = histogram(value, bins) | histogram(value, low, high, bins) | quantile(value, p) | outer
 //! outer      = arithmetic over numbers and aggregates
-//! aggregate  = mean(value) | sum(value) | var(value) | std(value) | cov(value, value) | corr(value, value)
-//!            | share(condition) | count(condition) | count()
+//! aggregate  = mean(value [rows]) | sum(value [rows]) | share(condition [rows]) | count(condition) | count()
+//!            | var(value) | std(value) | cov(value, value) | corr(value, value)
+//! rows       = "where" condition
 //! value      = or
 //! or         = and { "or" and }            and  = not { "and" not }          not   = "not" not | chain
 //! chain      = sum { ("<" | "<=" | ">" | ">=") sum }                        sum   = term { ("+" | "-") term }
@@ -456,6 +457,9 @@ impl Parser<'_> {
             return self
                 .fail_at(first, format!("{name} needs a condition, such as {name}(x < 3 and y >= 0)"));
         }
+        if self.take_word("where") {
+            return self.among(name, value);
+        }
         let other = match name {
             "cov" | "corr" => {
                 self.expect(",")?;
@@ -476,6 +480,29 @@ impl Parser<'_> {
                 Expr::binary(Operator::Divide, both, root(Expr::binary(Operator::Multiply, a, b)))
             }
             _ => self.mean(Linear::of(value.share())),
+        })
+    }
+
+    /// An aggregate of the rows for which a condition holds, which is next: the mean over all rows of what is
+    /// 0 in the others, over their share.
+    fn among(&mut self, name: &str, value: Expr) -> Result<Expr> {
+        let start = self.next;
+        if !matches!(name, "mean" | "sum" | "share") {
+            return self.fail_at(
+                start - 1,
+                format!("`where` belongs into mean, sum and share, not into {name}; for a count write count(A and B)"),
+            );
+        }
+        let condition = self.value()?;
+        if !condition.is_condition() {
+            return self.fail_at(start, "a condition follows `where`, such as mean(x where y < 3)".into());
+        }
+        self.expect(")")?;
+        let kind = if value.is_condition() { Operator::And } else { Operator::Multiply };
+        let both = self.mean(Linear::of(Expr::binary(kind, value, condition.clone())));
+        Ok(match name {
+            "sum" => Expr::binary(Operator::Multiply, Expr::Rows, both),
+            _ => Expr::binary(Operator::Divide, both, self.mean(Linear::of(condition.share()))),
         })
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::num::random::{Purpose, Stream};
 use crate::testing::{names, sketch_of};
-use crate::{FrequencyLaw, SketchSpec, Wave, Waves};
+use crate::{FrequencyLaw, RowsRef, Scratch, Sketch, SketchSpec, Wave, Waves};
 
 fn parse(text: &str) -> Result<Query> {
     Query::parse(text, &names(&["x", "y", "odd name"]))
@@ -319,6 +319,70 @@ fn what_moments_do_not_say_is_estimated_beside_them() {
     let (_, operator, moments) = keeping(crate::MomentSet::Diagonal, true);
     let found = numbers(&operator, &moments, &["mean(x)", "var(x)"], &QueryParams::default());
     assert_eq!((found[0].exact, found[1].exact), (true, false), "whitened variances are those of mixtures");
+}
+
+/// 3000 rows of a number and two categories, of which one has a level without a coordinate of its own.
+fn of_levels() -> (Vec<[f64; 6]>, SketchOperator, Moments) {
+    let level = |column: &str, levels: &[&str], other| crate::Column {
+        column: column.into(),
+        reading: crate::Reading::Category { levels: levels.iter().map(|l| l.to_string()).collect(), other },
+    };
+    let readings =
+        vec![crate::Column::number("x"), level("cut", &["a", "b"], true), level("hue", &["r", "s"], false)];
+    let rows: Vec<[f64; 6]> = (0..3000_u32)
+        .map(|i| {
+            let (cut, hue) = (i % 7 % 3, i % 5);
+            let is = |holds: bool| f64::from(u8::from(holds));
+            let x = 100.0 + f64::from(i % 11) + 5.0 * is(cut == 0);
+            [x, is(cut == 0), is(cut == 1), is(cut == 2), is(hue == 0), is(hue == 1)]
+        })
+        .collect();
+    let mut spec = SketchSpec::new(["x"], FrequencyLaw::AdaptedRadius, 1.0, 200);
+    spec.columns = crate::reading::coordinates(&readings);
+    spec.readings = readings;
+    spec.transform = crate::Transform::identity(6);
+    spec.transform.centre[0] = 105.0;
+    spec.moments = Some(crate::MomentSet::Full);
+    let operator = spec.build().unwrap();
+    let mut sketch = Sketch::empty(&operator);
+    let flat: Vec<f64> = rows.iter().flatten().copied().collect();
+    operator.accumulate(RowsRef::F64(&flat), None, &mut sketch, &mut Scratch::default()).unwrap();
+    (rows, operator, sketch.moments().unwrap())
+}
+
+#[test]
+fn shares_of_two_levels_and_means_in_the_rows_of_one_are_exact() {
+    let (rows, operator, moments) = of_levels();
+    let mean = |f: &dyn Fn(&[f64; 6]) -> f64| rows.iter().map(f).sum::<f64>() / rows.len() as f64;
+    let asked = [
+        ("share(cut = 'a' and hue = 's')", mean(&|r| r[1] * r[5])),
+        ("share(cut = 'a' and cut = 'b')", 0.0),
+        ("share((cut = 'a' or cut = 'b') and hue != 'r')", mean(&|r| (r[1] + r[2]) * (1.0 - r[4]))),
+        ("share(not (cut = 'a' or hue = 'r'))", mean(&|r| (1.0 - r[1]) * (1.0 - r[4]))),
+        ("share(hue = 's' where cut = 'b')", mean(&|r| r[2] * r[5]) / mean(&|r| r[2])),
+        ("mean(x where cut = 'a')", mean(&|r| r[0] * r[1]) / mean(&|r| r[1])),
+        ("sum(x where hue = 'r')", 3000.0 * mean(&|r| r[0] * r[4])),
+        ("mean(x * (cut = 'b')) / share(cut = 'b')", mean(&|r| r[0] * r[2]) / mean(&|r| r[2])),
+    ];
+    let texts: Vec<&str> = asked.iter().map(|(text, _)| *text).collect();
+    let found = numbers(&operator, &moments, &texts, &QueryParams::default());
+    for ((text, truth), e) in asked.iter().zip(&found) {
+        assert!(
+            e.exact && (e.value - truth).abs() < 1e-6 * truth.abs().max(1.0),
+            "{text}: {e:?} for {truth}"
+        );
+    }
+    // Moments say nothing of three columns at a time, nor of thresholds.
+    let open = ["mean(x where cut = 'a' and hue = 's')", "mean(x where x > 104)"];
+    let above = |r: &[f64; 6]| if r[0] > 104.0 { 1.0 } else { 0.0 };
+    let truths =
+        [mean(&|r| r[0] * r[1] * r[5]) / mean(&|r| r[1] * r[5]), mean(&|r| r[0] * above(r)) / mean(&above)];
+    for (e, truth) in numbers(&operator, &moments, &open, &QueryParams::default()).iter().zip(truths) {
+        assert!(!e.exact && e.low <= truth && truth <= e.high, "{e:?} for {truth}");
+    }
+    let fails = |text: &str| Query::parse(text, &operator.spec().columns).unwrap_err().to_string();
+    assert!(fails("var(x where cut = 'a')").contains("belongs into mean, sum and share"));
+    assert!(fails("mean(x where x)").contains("a condition follows"));
 }
 
 #[test]
