@@ -193,11 +193,11 @@ impl Cube {
         Ok(places)
     }
 
-    /// The slim forms of the sketches at some places, which ascend.
+    /// The sketches at some places, which ascend, one after the other.
     ///
     /// # Errors
-    /// What reading Parquet files gives.
-    pub fn slim(&self, places: &[usize]) -> Result<Vec<Vec<u8>>> {
+    /// What reading Parquet files gives; a sketch that was changed; what `each` fails with.
+    pub fn each(&self, places: &[usize], mut each: impl FnMut(Sketch) -> Result<()>) -> Result<()> {
         let mut selectors = Vec::new();
         let mut next = 0;
         for &place in places {
@@ -206,22 +206,42 @@ impl Cube {
             next = place + 1;
         }
         selectors.push(RowSelector::skip(self.groups.len().saturating_sub(next)));
-        let mut all = Vec::with_capacity(places.len());
+        let mut outcome = Ok(());
         self.read(&VALUES[2..], Some(RowSelection::from(selectors)), |batch| {
-            let column = batch.column(0).as_binary_opt::<i32>()?;
-            (column.null_count() == 0).then(|| all.extend(column.iter().flatten().map(<[u8]>::to_vec)))
+            let column = batch.column(0).as_binary_opt::<i32>().filter(|column| column.null_count() == 0)?;
+            for bytes in column.iter().flatten() {
+                if outcome.is_ok() {
+                    outcome = self.empty.from_slim_bytes(bytes).map_err(Error::from).and_then(&mut each);
+                }
+            }
+            Some(())
         })?;
-        Ok(all)
+        outcome
     }
 
     /// The sum of the sketches at some places, which ascend.
     ///
     /// # Errors
-    /// What reading Parquet files gives; a sketch that was changed.
+    /// As [`each`](Cube::each).
     pub fn sum(&self, places: &[usize]) -> Result<Sketch> {
-        let mut total = self.empty.clone();
-        total.merge_slim(self.slim(places)?.iter().map(Vec::as_slice))?;
-        Ok(total)
+        let parts: Vec<(usize, usize)> = places.iter().map(|place| (*place, 0)).collect();
+        Ok(self.sums(&parts, 1)?.swap_remove(0))
+    }
+
+    /// Several sums in one pass over the file: for places, which ascend, with the number of the sum that each
+    /// belongs to.
+    ///
+    /// # Errors
+    /// As [`each`](Cube::each).
+    pub fn sums(&self, parts: &[(usize, usize)], count: usize) -> Result<Vec<Sketch>> {
+        let mut totals = vec![self.empty.clone(); count];
+        let places: Vec<usize> = parts.iter().map(|(place, _)| *place).collect();
+        let mut sums = parts.iter().map(|(_, sum)| *sum);
+        self.each(&places, |sketch| match sums.next().and_then(|sum| totals.get_mut(sum)) {
+            Some(total) => Ok(total.merge(&sketch)?),
+            None => Ok(()),
+        })?;
+        Ok(totals)
     }
 
     fn read_groups(&self) -> Result<Vec<(Names, u64)>> {
@@ -350,6 +370,9 @@ mod tests {
             }
             assert_eq!(cube.sum(&places).unwrap().to_bytes(), expected.to_bytes(), "{text}");
         }
+        let days: Vec<(usize, usize)> = (0..1200).map(|place| (place, place / 30)).collect();
+        let sums = cube.sums(&days, 40).unwrap();
+        assert_eq!(sums[7], cube.sum(&cube.select(&[Condition::is("day", "d07")]).unwrap()).unwrap());
         let both = [Condition::is("day", "d07"), Condition::is("region", "3")];
         let place = cube.select(&both).unwrap();
         assert_eq!(cube.sum(&place).unwrap(), groups[&vec!["d07".to_owned(), "3".to_owned()]]);

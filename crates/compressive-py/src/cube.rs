@@ -68,11 +68,21 @@ impl CubeFile {
         Ok(Sketch::new(sums, &self.operator))
     }
 
+    /// Several sums in one pass: for places, which ascend, with the number of the sum that each belongs to.
+    fn sums(&self, py: Python<'_>, parts: Vec<(usize, usize)>, count: usize) -> PyResult<Vec<Sketch>> {
+        let sums = self.with(py, |core| core.sums(&parts, count))?;
+        Ok(sums.into_iter().map(|sums| Sketch::new(sums, &self.operator)).collect())
+    }
+
     /// The sketches at some places, which ascend.
     fn sketches(&self, py: Python<'_>, places: Vec<usize>) -> PyResult<Vec<Sketch>> {
         let all = self.with(py, |core| {
-            let slim = core.slim(&places)?;
-            Ok(slim.iter().map(|bytes| core.empty().from_slim_bytes(bytes)).collect::<Result<Vec<_>, _>>()?)
+            let mut all = Vec::with_capacity(places.len());
+            core.each(&places, |sketch| {
+                all.push(sketch);
+                Ok(())
+            })?;
+            Ok(all)
         })?;
         Ok(all.into_iter().map(|sums| Sketch::new(sums, &self.operator)).collect())
     }

@@ -51,15 +51,17 @@ impl Slice {
 
     /// One sketch for each value of the first key, in their order.
     pub fn series(&self) -> Result<Vec<Named>> {
-        let mut by_first: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let (mut names, mut parts): (Vec<&str>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
+        // Groups are sorted by their names, so that equal ones follow each other.
         for &place in &self.places {
-            let (names, _) = &self.cube.groups()[place];
-            by_first.entry(names[0].as_str()).or_default().push(place);
+            let name = self.cube.groups()[place].0[0].as_str();
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+            parts.push((place, names.len() - 1));
         }
-        let one = |(name, places): (&str, Vec<usize>)| {
-            Ok((name.to_owned(), AnySketch::Plain(self.cube.sum(&places)?)))
-        };
-        by_first.into_iter().map(one).collect()
+        let sums = self.cube.sums(&parts, names.len())?;
+        Ok(names.into_iter().map(str::to_owned).zip(sums.into_iter().map(AnySketch::Plain)).collect())
     }
 }
 

@@ -171,15 +171,18 @@ class Cube:
         coarse: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
         for name in self._rows:
             coarse.setdefault(tuple(name[key] for key in kept), []).append(name)
-        number = {name: place for name, place in zip(self._rows, self._places, strict=False)}
         sums: dict[Any, Sketch] = {}
-        for group, names in coarse.items():
-            if self._file is not None:
-                sums[group] = self._file.sum(sorted(number[name] for name in names))
-            else:
-                sums[group] = Sketch(self.spec)
-                for name in names:
-                    sums[group].merge(self._sketches[name])
+        if self._file is not None:
+            number = {group: place for place, group in enumerate(coarse)}
+            parts = [
+                (place, number[tuple(name[key] for key in kept)])
+                for name, place in zip(self._rows, self._places, strict=True)
+            ]
+            sums = dict(zip(coarse, self._file.sums(parts, len(coarse)), strict=True))
+        for group, names in coarse.items() if self._file is None else ():
+            sums[group] = Sketch(self.spec)
+            for name in names:
+                sums[group].merge(self._sketches[name])
         return Cube({group[0] if len(group) == 1 else group: sketch for group, sketch in sums.items()}, list(keys))
 
     def compare(self, before: Mapping[str, Where], after: Mapping[str, Where], *, tolerate: float = 0.0) -> Drift:

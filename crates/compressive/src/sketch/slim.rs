@@ -75,20 +75,6 @@ impl Sketch {
         let second = possible_moments(spec, &extra, (rows, weight), &sums, &moments)?;
         Ok(self.with_sums(sums, second, (rows as u64, weight), weights, filled))
     }
-
-    /// Adds sketches of the same recipe in their slim form. Nothing is added if one of them is not valid.
-    /// Cost: a hash and an addition an entry, for each.
-    ///
-    /// # Errors
-    /// As [`from_slim_bytes`](Sketch::from_slim_bytes) and [`merge`](Sketch::merge).
-    pub fn merge_slim<'a>(&mut self, all: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
-        let mut total = self.clone();
-        for bytes in all {
-            total.merge(&self.from_slim_bytes(bytes)?)?;
-        }
-        *self = total;
-        Ok(())
-    }
 }
 
 fn checksum(fingerprint: &str, body: &[u8]) -> Vec<u8> {
@@ -162,20 +148,6 @@ mod tests {
                 assert!(2 * bytes.len() < sketch.to_bytes().len());
             }
         }
-    }
-
-    #[test]
-    fn sums_of_slim_forms_are_the_sums_of_the_sketches() {
-        let operator = specs()[0].clone().build().unwrap();
-        let parts = [sketch_of(&operator, &[0.1, 0.2]), sketch_of(&operator, &[-1.0, 3.0, 0.5, 0.5])];
-        let slim = parts.each_ref().map(Sketch::to_slim_bytes);
-        let mut total = Sketch::empty(&operator);
-        total.merge_slim(slim.iter().map(Vec::as_slice)).unwrap();
-        let mut expected = parts[0].clone();
-        expected.merge(&parts[1]).unwrap();
-        assert_eq!(total, expected);
-        assert!(total.merge_slim([&slim[0][..], &slim[1][1..]]).is_err());
-        assert_eq!(total, expected, "nothing is added where one is not valid");
     }
 
     #[test]

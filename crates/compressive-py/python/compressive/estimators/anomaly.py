@@ -18,6 +18,9 @@ from ._table import ArrayTable, Floats, StreamTable, Table, checked_array, is_st
 _DRAWN = 10_000
 """Rows drawn from the density for the limit where no other rows are at hand."""
 
+_WEIGHT_MAX = 1000
+"""Copies that a row stands for at most when the limit is chosen."""
+
 
 class AnomalyDetector(OutlierMixin, SketchEstimator):  # type: ignore[misc]
     """Tells unusual rows by their density, learned from a sketch of the rows.
@@ -106,7 +109,7 @@ class AnomalyDetector(OutlierMixin, SketchEstimator):  # type: ignore[misc]
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _wanted(self, dim: int, n_rows: int | None) -> dict[str, Any]:
-        return {"k": self.n_components if n_rows is None else min(self.n_components, max(1, n_rows // 10))}
+        return {"k": self.n_components}
 
     def _scores(self, table: Table) -> Floats:
         return self._of_kept(table.source(self._kept))
@@ -133,6 +136,9 @@ class AnomalyDetector(OutlierMixin, SketchEstimator):  # type: ignore[misc]
     def _finish(self, table: Table) -> None:
         if isinstance(table, ArrayTable):
             scores = self._scores(table)
+            if table.weights is not None:
+                # A row of whole weight w is w rows; parts of rows count as at least one.
+                scores = np.repeat(scores, np.minimum(np.ceil(table.weights), _WEIGHT_MAX).astype(np.intp))
         elif table.can_be_read_again:
             # Others than those that the recipe was made on, which the density fits better than it fits all rows.
             sample, _ = table.sample(_DRAWN, self._seed + 1)
