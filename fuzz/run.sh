@@ -17,15 +17,22 @@ done
 out=${CARGO_TARGET_DIR:-target}/fuzz
 RUSTFLAGS=$counters CARGO_TARGET_DIR=$out cargo build --quiet --manifest-path fuzz/Cargo.toml --target "$host"
 
+# Seeds by the name of their contents, since some files have the same name.
+seed() {
+  local folder=$1 file
+  shift
+  for file in "$@"; do cp "$file" "$folder/$(sha1sum <"$file" | cut -c1-40)"; done
+}
+
 seeds() {
   case $1 in
-    sketch) cp testdata/golden/*.sketch testdata/older/*.sketch "$2" ;;
-    spec) cp testdata/golden/*.json testdata/older/spec.json testdata/older/one-bit.json "$2" ;;
-    model) cp testdata/older/{kmeans,gmm,pca}.json "$2" ;;
-    table) cp testdata/parquet/*.parquet testdata/real/digits-pca10.npy testdata/older/rows.csv "$2" ;;
-    csv) cp testdata/older/rows.csv testdata/golden/rows.csv "$2" ;;
+    sketch) seed "$2" testdata/golden/*.sketch testdata/older/*.sketch ;;
+    spec) seed "$2" testdata/golden/*.json testdata/older/{spec,one-bit}.json ;;
+    model) seed "$2" testdata/older/{kmeans,gmm,pca}.json ;;
+    table) seed "$2" testdata/parquet/*.parquet testdata/real/digits-pca10.npy testdata/older/rows.csv ;;
+    csv) seed "$2" testdata/older/rows.csv testdata/golden/rows.csv ;;
   esac
-  if [ -d "fuzz/corpus/$1" ]; then cp "fuzz/corpus/$1"/* "$2"; fi
+  if [ -d "fuzz/corpus/$1" ]; then seed "$2" "fuzz/corpus/$1"/*; fi
 }
 
 fuzz() {
@@ -39,6 +46,6 @@ fuzz() {
   echo "$1: $(grep -o 'number_of_executed_units: .*' "$out/$1.log" | grep -o '[0-9]*') runs," \
     "$(grep -o 'cov: [0-9]*' "$out/$1.log" | tail -1 | grep -o '[0-9]*') places reached"
 }
-export -f fuzz seeds
+export -f fuzz seeds seed
 export out host seconds
 printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} bash -euo pipefail -c 'fuzz {}'

@@ -367,8 +367,9 @@ fn no_world_loses_or_doubles_a_row() {
         Ok(seen) => {
             println!("{seen:?}");
             let Seen { servers, clients, counted, failed, repeated, settled, .. } = seen;
-            let least = [servers, clients, counted, failed, repeated, settled].into_iter().min();
-            assert!(number("WORLD").is_some() || least > Some(50), "the worlds are too quiet: {seen:?}");
+            let least = [servers, clients, counted, failed, repeated].into_iter().min();
+            let rough = least > Some(50) && settled > 3;
+            assert!(number("WORLD").is_some() || rough, "the worlds are too quiet: {seen:?}");
         }
     }
 }

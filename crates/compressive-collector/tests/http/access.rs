@@ -54,7 +54,7 @@ impl Request {
     fn is_of(&self, method: &str, path: &str) -> bool {
         let own = self.path.split('?').next().unwrap_or_default();
         let (mut own, mut template) = (own.split('/'), path.split('/'));
-        let parts = own.by_ref().zip(template.by_ref()).all(|(a, b)| a == b || b == "{name}");
+        let parts = own.by_ref().zip(template.by_ref()).all(|(a, b)| a == b || b.starts_with('{'));
         self.method.eq_ignore_ascii_case(method)
             && parts
             && own.next().is_none()
@@ -96,6 +96,9 @@ fn requests(operator: &SketchOperator) -> Vec<Request> {
         get("/v1/streams/fleet", READ),
         get("/v1/streams/nobody", but(READ_ALL, 404)),
         get("/v1/streams/fleet/spec", EITHER),
+        get("/v1/streams/fleet/senders", READ),
+        Request::new("DELETE", "/v1/streams/fleet/senders/0123456789ab", ADMIN),
+        Request::new("DELETE", "/v1/streams/nobody/senders/0123456789ab", but(ADMIN_OF_ALL, 404)),
         get("/v1/sketch?streams=fleet", READ),
         get("/v1/sketch?streams=fleet,other", READ_ALL),
         get("/v1/sketch?streams=nobody", but(READ_ALL, 404)),
@@ -291,7 +294,7 @@ fn the_document_names_every_path_and_only_those() {
     let running = Running::start(folder.path(), true, Limits::default());
     let (_, document) = running.json("GET", "/openapi.json", &[], b"");
     for (path, methods) in document["paths"].as_object().unwrap() {
-        let path = path.replace("{name}", "nobody");
+        let path = path.replace("{name}", "nobody").replace("{id}", "0123456789ab");
         for method in ["get", "put", "post", "delete", "patch"] {
             let (status, head, _) = running.send(&method.to_uppercase(), &path, &[], b"");
             match methods[method]["responses"].as_object() {
