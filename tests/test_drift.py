@@ -50,9 +50,14 @@ def test_explain_names_the_column_and_the_place(program, sketches):
     first = shifted["changes"][0]
     assert (first["statistic"], first["columns"]) == ("mean", ["x3"])
     assert first["after"] - first["before"] == pytest.approx(0.15, abs=0.05)
+    reason = shifted["reasons"][0]
+    assert (reason["kind"], reason["columns"]) == ("mean", ["x3"]) and reason["explains"] > 0.7
     text = program("compare", "reference.sketch", "shifted.sketch", "--explain")
     assert "mean of x3" in text and "of the rows would have to change" in text
-    place = program.json("compare", "reference.sketch", "cluster.sketch", "--explain")["gained"][0]
+    cluster = program.json("compare", "reference.sketch", "cluster.sketch", "--explain")
+    first, place = cluster["reasons"][0], cluster["gained"][0]
+    assert first["kind"] == "came" and first["share"] == pytest.approx(0.03, abs=0.01)
+    assert [first["location"][name] for name in ("x1", "x2")] == pytest.approx([3, -3], abs=0.3)
     assert [place["location"][name] for name in ("x1", "x2")] == pytest.approx([3, -3], abs=0.7)
     assert "more of the rows near" in program("compare", "reference.sketch", "cluster.sketch", "--explain")
 

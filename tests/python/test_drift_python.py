@@ -22,8 +22,21 @@ def test_drift_tells_the_column_that_moved(pair):
     # The total variation of N(0, 1) and N(0.3, 1) is 0.119. The interval is wide where places count as new.
     assert 0 < found.share["low"] <= found.share["value"] <= found.share["high"] < 0.4
     assert found.share["value"] < 0.15 and found.share["high"] > 0.119
+    assert found.reasons[0]["kind"] == "mean" and found.reasons[0]["columns"] == ["x1"]
     assert "mean of x1" in repr(found)
     assert found._repr_html_().startswith("<table>") and "mean of x1" in found._repr_html_()
+
+
+def test_a_new_cluster_is_the_first_reason():
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(20_000, 3))
+    reference = compressive.sketch(rng.normal(size=(20_000, 3)), task="drift")
+    rows[:600] = np.array([2.0, -2.0, 2.0]) + 0.1 * rng.normal(size=(600, 3))
+    found = compressive.drift(reference, compressive.sketch(rows, spec=reference.spec))
+    first = found.reasons[0]
+    assert first["kind"] == "came" and first["share"] == pytest.approx(0.03, abs=0.01)
+    assert list(first["location"].values()) == pytest.approx([2, -2, 2], abs=0.3)
+    assert first["explains"] > 0.5 and "more rows near" in repr(found)
 
 
 def test_what_is_tolerated_is_no_drift(pair):

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use compressive::ask::Distribution;
 use compressive::ask::compare::Comparison;
+use compressive::ask::drift::{Cause, Change, Place};
 use compressive::privacy::AnySketch;
 use compressive::{SketchOperator, SketchSpec as CoreSpec};
 use compressive_io::write_atomic;
@@ -352,34 +353,50 @@ pub fn drift<'py>(py: Python<'py>, a: &Sketch, b: &Sketch, tolerate: f64) -> PyR
     share.set_item("high", found.share.high)?;
     share.set_item("bound", found.share.bound)?;
     out.set_item("share", share)?;
-    let changes = PyList::empty(py);
-    for change in &found.changes {
-        let one = PyDict::new(py);
-        one.set_item("statistic", change.statistic.name())?;
-        let which = change.statistic.columns();
-        one.set_item("columns", which.iter().map(|c| columns[*c].as_str()).collect::<Vec<_>>())?;
-        one.set_item("before", change.before)?;
-        one.set_item("after", change.after)?;
-        one.set_item("standard_error", change.standard_error)?;
-        one.set_item("score", change.score)?;
-        changes.append(one)?;
-    }
-    out.set_item("changes", changes)?;
+    let changes: Vec<_> =
+        found.changes.iter().map(|c| change_dict(py, c, columns)).collect::<PyResult<_>>()?;
+    out.set_item("changes", PyList::new(py, changes)?)?;
     for (name, places) in [("gained", &found.gained), ("lost", &found.lost)] {
-        let list = PyList::empty(py);
-        for place in places {
-            let one = PyDict::new(py);
-            one.set_item("share", place.share)?;
-            let location = PyDict::new(py);
-            for (column, x) in columns.iter().zip(&place.location) {
-                location.set_item(column, x)?;
-            }
-            one.set_item("location", location)?;
-            let told: Vec<&str> = place.columns().iter().map(|c| columns[*c].as_str()).collect();
-            one.set_item("columns", told)?;
-            list.append(one)?;
-        }
-        out.set_item(name, list)?;
+        let all: Vec<_> = places.iter().map(|p| place_dict(py, p, columns)).collect::<PyResult<_>>()?;
+        out.set_item(name, PyList::new(py, all)?)?;
     }
+    let reasons = PyList::empty(py);
+    for reason in &found.reasons {
+        let (kind, one) = match &reason.cause {
+            Cause::Column(change) => (change.statistic.name(), change_dict(py, change, columns)?),
+            Cause::Came(place) => ("came", place_dict(py, place, columns)?),
+            Cause::Went(place) => ("went", place_dict(py, place, columns)?),
+            _ => ("other", PyDict::new(py)),
+        };
+        one.set_item("kind", kind)?;
+        one.set_item("explains", reason.explains)?;
+        reasons.append(one)?;
+    }
+    out.set_item("reasons", reasons)?;
     Ok(out)
+}
+
+fn change_dict<'py>(py: Python<'py>, change: &Change, columns: &[String]) -> PyResult<Bound<'py, PyDict>> {
+    let one = PyDict::new(py);
+    one.set_item("statistic", change.statistic.name())?;
+    let which = change.statistic.columns();
+    one.set_item("columns", which.iter().map(|c| columns[*c].as_str()).collect::<Vec<_>>())?;
+    one.set_item("before", change.before)?;
+    one.set_item("after", change.after)?;
+    one.set_item("standard_error", change.standard_error)?;
+    one.set_item("score", change.score)?;
+    Ok(one)
+}
+
+fn place_dict<'py>(py: Python<'py>, place: &Place, columns: &[String]) -> PyResult<Bound<'py, PyDict>> {
+    let one = PyDict::new(py);
+    one.set_item("share", place.share)?;
+    let location = PyDict::new(py);
+    for (column, x) in columns.iter().zip(&place.location) {
+        location.set_item(column, x)?;
+    }
+    one.set_item("location", location)?;
+    let told: Vec<&str> = place.columns().iter().map(|c| columns[*c].as_str()).collect();
+    one.set_item("columns", told)?;
+    Ok(one)
 }

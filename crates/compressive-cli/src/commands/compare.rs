@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use compressive::ask::compare::Comparison;
-use compressive::ask::drift::{Change, Drift, Place, Share, Statistic, Verdict, drift};
+use compressive::ask::drift::{Cause, Change, Drift, Place, Reason, Share, Statistic, Verdict, drift};
 use serde_json::{Map, Value, json};
 
 use super::read_plain_sketch;
@@ -94,7 +94,14 @@ fn share(share: &Share, verdict: Verdict) -> String {
 
 /// What moved, in words.
 fn explanation(found: &Drift, columns: &[String]) -> String {
-    let mut text = String::from("\nwhat moved\n");
+    let mut text = String::new();
+    if !found.reasons.is_empty() {
+        text += "\nwhat explains the difference, and how much of it\n";
+    }
+    for reason in &found.reasons {
+        text += &format!("  {}\n", of_reason(reason, columns));
+    }
+    text += "\nwhat moved\n";
     if found.changes.is_empty() {
         text += "  no mean, deviation or correlation by more than chance\n";
     }
@@ -111,12 +118,27 @@ fn explanation(found: &Drift, columns: &[String]) -> String {
         }
         for (sign, places) in [("more", &found.gained), ("fewer", &found.lost)] {
             for place in places {
-                text +=
-                    &format!("  {} {sign} of the rows near {}\n", percent(place.share), near(place, columns));
+                text += &format!("  {}\n", of_place(sign, place, columns));
             }
         }
     }
     text
+}
+
+/// A reason in words, with the part of the difference that it explains.
+pub fn of_reason(reason: &Reason, columns: &[String]) -> String {
+    let what = match &reason.cause {
+        Cause::Came(place) => of_place("more", place, columns),
+        Cause::Went(place) => of_place("fewer", place, columns),
+        Cause::Column(change) => of_change(change, columns),
+        _ => String::new(),
+    };
+    format!("{:3.0}%  {what}", 100.0 * reason.explains)
+}
+
+/// A place in words.
+fn of_place(sign: &str, place: &Place, columns: &[String]) -> String {
+    format!("{} {sign} of the rows near {}", percent(place.share), near(place, columns))
 }
 
 /// One change in words.
@@ -164,6 +186,7 @@ fn to_json(found: &Drift, args: &CompareArgs, columns: &[String]) -> Value {
     if args.explain {
         let changes: Vec<Value> = found.changes.iter().map(|change| change_json(change, columns)).collect();
         out["changes"] = changes.into();
+        out["reasons"] = found.reasons.iter().map(|reason| reason_json(reason, columns)).collect();
         for (name, places) in [("gained", &found.gained), ("lost", &found.lost)] {
             let places: Vec<Value> = places.iter().map(|place| place_json(place, columns)).collect();
             out[name] = places.into();
@@ -179,6 +202,19 @@ pub fn change_json(change: &Change, columns: &[String]) -> Value {
         "statistic": change.statistic.name(), "columns": names, "before": change.before, "after": change.after,
         "standard_error": change.standard_error, "score": change.score,
     })
+}
+
+/// A reason: its kind, what it explains, and what a change or a place has.
+pub fn reason_json(reason: &Reason, columns: &[String]) -> Value {
+    let (kind, mut out) = match &reason.cause {
+        Cause::Column(change) => (change.statistic.name(), change_json(change, columns)),
+        Cause::Came(place) => ("came", place_json(place, columns)),
+        Cause::Went(place) => ("went", place_json(place, columns)),
+        _ => ("other", json!({})),
+    };
+    out["kind"] = kind.into();
+    out["explains"] = reason.explains.into();
+    out
 }
 
 fn place_json(place: &Place, columns: &[String]) -> Value {

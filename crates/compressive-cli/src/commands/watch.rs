@@ -10,7 +10,7 @@ use compressive::{Scratch, Sketch, SketchOperator};
 use compressive_io::{ReadOptions, Ready, Recipe, RowChunk, pass_in_order};
 use serde_json::{Value, json};
 
-use super::compare::{change_json, of_change, percent};
+use super::compare::{change_json, of_change, of_reason, percent, reason_json};
 use super::design::{Way, find_recipe, job, open_job, request_for, tell_reasons};
 use super::sketch::with_progress;
 use super::{read_plain_sketch, read_spec};
@@ -97,8 +97,13 @@ impl<'a> Told<'a> {
             },
             percent(found.share.value),
         );
-        for change in found.changes.iter().take(CHANGES_SHOWN) {
-            text += &format!("  {}\n", of_change(change, columns));
+        for reason in found.reasons.iter().take(CHANGES_SHOWN) {
+            text += &format!("  {}\n", of_reason(reason, columns));
+        }
+        if found.reasons.is_empty() {
+            for change in found.changes.iter().take(CHANGES_SHOWN) {
+                text += &format!("  {}\n", of_change(change, columns));
+            }
         }
         text
     }
@@ -106,11 +111,13 @@ impl<'a> Told<'a> {
     fn to_json(&self, alarm: &Alarm, found: &Drift) -> Value {
         let columns = &self.operator.spec().columns;
         let changes: Vec<Value> = found.changes.iter().map(|change| change_json(change, columns)).collect();
+        let reasons: Vec<Value> = found.reasons.iter().map(|reason| reason_json(reason, columns)).collect();
         let name = |window: u64| self.names.get(window as usize);
         json!({
             "seen": alarm.seen, "change": alarm.change, "between": [alarm.between.0, alarm.between.1],
             "first_row": self.first_row(alarm.change), "name": name(alarm.change),
-            "p_value": alarm.p_value, "share": found.share, "changes": changes,
+            "p_value": alarm.p_value, "share": found.share, "reasons": reasons,
+            "changes": changes,
         })
     }
 

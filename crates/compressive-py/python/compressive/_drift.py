@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import _native
 
 if TYPE_CHECKING:
-    from ._native import Change, Comparison, Place, Share, Sketch
+    from ._native import Change, Comparison, Place, Reason, Share, Sketch
 
 _VERDICTS = {
     "same": "no difference seen",
@@ -34,6 +34,10 @@ class Drift:
         `bound` from below only, for want of an outline in the recipe.
     comparison : dict
         What `compare` returns.
+    reasons : list of dict
+        What changed, each as far as it explains the difference, the most telling first: `kind` (`mean`, `deviation`,
+        `correlation`, `came` or `went`), `explains` (a part of the difference), and what a change or a place has. Empty
+        without an outline in the recipe, and where chance explains the difference.
     changes : list of dict
         Means, deviations and correlations of the columns that changed by more than chance, the surest first:
         `statistic`, `columns`, `before`, `after`, `standard_error`, `score`.
@@ -44,6 +48,7 @@ class Drift:
     verdict: str
     share: Share
     comparison: Comparison
+    reasons: list[Reason] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     gained: list[Place] = field(default_factory=list)
     lost: list[Place] = field(default_factory=list)
@@ -59,13 +64,11 @@ class Drift:
             ("rows that would have to change", f"{at_least} {self.share['value']:.2%}"),
             ("p-value", f"{self.comparison['p_value']:.3g}"),
         ]
-        for change in self.changes[:_SHOWN]:
-            name = f"{_NAMES[change['statistic']]} {' and '.join(change['columns'])}"
-            lines.append((name, f"{change['before']:.4g} -> {change['after']:.4g}"))
-        for word, places in (("more rows near", self.gained), ("fewer rows near", self.lost)):
-            for place in places:
-                near = ", ".join(f"{name}={place['location'][name]:.3g}" for name in place["columns"][:3])
-                lines.append((f"{word} {near}", f"{place['share']:.2%}"))
+        for reason in self.reasons:
+            lines.append((f"explains {reason['explains']:.0%}", ": ".join(_of_reason(reason))))
+        lines += [_of_change(change) for change in self.changes[:_SHOWN]]
+        for word, places in (("more", self.gained), ("fewer", self.lost)):
+            lines += [_of_place(word, place) for place in places]
         return lines
 
     def __repr__(self) -> str:
@@ -79,6 +82,22 @@ class Drift:
             for name, value in self._lines()
         )
         return f"<table>{rows}</table>"
+
+
+def _of_change(change: Change | Reason) -> tuple[str, str]:
+    name = f"{_NAMES[change['statistic']]} {' and '.join(change['columns'])}"
+    return name, f"{change['before']:.4g} -> {change['after']:.4g}"
+
+
+def _of_place(word: str, place: Place | Reason) -> tuple[str, str]:
+    near = ", ".join(f"{name}={place['location'][name]:.3g}" for name in place["columns"][:3])
+    return f"{word} rows near {near}", f"{place['share']:.2%}"
+
+
+def _of_reason(reason: Reason) -> tuple[str, str]:
+    if reason["kind"] in ("came", "went"):
+        return _of_place("more" if reason["kind"] == "came" else "fewer", reason)
+    return _of_change(reason)
 
 
 def drift(reference: Sketch, current: Sketch, *, tolerate: float = 0.0) -> Drift:
@@ -105,6 +124,7 @@ def drift(reference: Sketch, current: Sketch, *, tolerate: float = 0.0) -> Drift
         verdict=found["verdict"],
         share=found["share"],
         comparison=comparison,
+        reasons=found["reasons"],
         changes=found["changes"],
         gained=found["gained"],
         lost=found["lost"],

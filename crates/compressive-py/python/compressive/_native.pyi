@@ -327,9 +327,22 @@ class Place(TypedDict):
     location: dict[str, float]
     columns: list[str]
 
+class Reason(TypedDict, total=False):
+    kind: str
+    explains: float
+    statistic: str
+    columns: list[str]
+    before: float
+    after: float
+    standard_error: float
+    score: float
+    share: float
+    location: dict[str, float]
+
 class Found(Comparison):
     verdict: str
     share: Share
+    reasons: list[Reason]
     changes: list[Change]
     gained: list[Place]
     lost: list[Place]

@@ -2,10 +2,12 @@
 //! [`compare`](crate::ask::compare), and the reasons for it.
 //!
 //! - **Share**: the part of the rows that would have to change. Where the recipe has an outline, the total
-//!   variation between the densities of both sketches, the least that they allow (file `difference.rs`). Else a bound: entries of a sketch have modulus 1, so
-//!   $\mathrm{MMD} \le 2\,\mathrm{TV}$, whatever the rows are.
+//!   variation between the densities of both sketches, the least that they allow (file `difference.rs`). Else
+//!   a bound: entries of a sketch have modulus 1, so $\mathrm{MMD} \le 2\,\mathrm{TV}$, whatever the rows are.
 //! - **Changes** of means, deviations and correlations of the columns, from the exact moments, with standard
 //!   errors; those that chance explains are left out (file `columns.rs`).
+//! - **Reasons**: which single changes, of a column or of a place, carried out on A give most of the
+//!   difference (file `reasons.rs`).
 //! - **Places** that gained or lost rows, from the cells of the outline (file `places.rs`).
 //!
 //! On many rows every difference is significant. The [`Verdict`] is therefore of two numbers: the p-value
@@ -30,6 +32,7 @@
 mod columns;
 mod difference;
 mod places;
+mod reasons;
 
 use serde::Serialize;
 
@@ -44,6 +47,7 @@ use crate::sketch::operator::SketchOperator;
 
 pub use columns::{Change, Statistic};
 pub use places::Place;
+pub use reasons::{Cause, Reason};
 
 /// Probability of such a distance between equal distributions below which they are called different: a
 /// comparison a day is then wrong once in three years.
@@ -103,6 +107,9 @@ pub struct Drift {
     pub comparison: Comparison,
     /// The part of the rows that would have to change.
     pub share: Share,
+    /// What changed, each as far as it explains the difference, the most telling first; empty without an
+    /// outline or exact moments, and where nothing did.
+    pub reasons: Vec<Reason>,
     /// Changes of the columns beyond chance, the surest first; empty without exact moments.
     pub changes: Vec<Change>,
     /// Places with more rows in the second sketch, most first; empty without an outline.
@@ -150,10 +157,21 @@ pub fn drift(operator: &SketchOperator, a: &Sketch, b: &Sketch) -> Result<Drift>
         }
         None => Share { value: least, low: least, high: 1.0, bound: true },
     };
-    let changes = columns::changes(operator, &working, [a, b], found.as_ref());
+    let statistics = columns::statistics(operator, &working, [a, b], found.as_ref());
+    let changes = columns::beyond_chance(statistics.clone());
+    // Something has to differ before there are reasons for it.
+    let differs = comparison.p_value < PERHAPS || !changes.is_empty();
+    let reasons = match found.as_ref().filter(|_| differs) {
+        Some(found) => {
+            let target = |sketch: &Sketch| Target::new(operator, &sketch.moments()?);
+            let sides = [&target(a)?, &target(b)?];
+            reasons::reasons(found, sides, &statistics, &operator.spec().transform, &working)
+        }
+        None => Vec::new(),
+    };
     let (gained, lost) =
         found.map(|found| places::places(&found, &operator.spec().transform, &working)).unwrap_or_default();
-    Ok(Drift { comparison, share, changes, gained, lost })
+    Ok(Drift { comparison, share, reasons, changes, gained, lost })
 }
 
 /// The difference of the densities; none if no weights match the sketches.

@@ -2,7 +2,7 @@
 
 use crate::density::atom::{AtomFamily, Batch, Gaussian, Shape};
 use crate::density::target::Target;
-use crate::num::linear::cholesky;
+use crate::num::linear::{cholesky, dot};
 use crate::sketch::outline::Cells;
 
 /// Small Gaussians in working coordinates.
@@ -107,6 +107,47 @@ impl Blocks {
             for i in 0..d {
                 lower[i * (i + 1) / 2..(i + 1) * (i + 2) / 2].iter_mut().for_each(|x| *x *= ratios[i]);
             }
+        }
+        all
+    }
+
+    /// The cells after the linear map $u \mapsto M u + t$, M with d rows of d. Cells without correlations stay
+    /// so. Cost: A d^3 with correlations.
+    pub fn mapped(&self, matrix: &[f64], shift: &[f64]) -> Blocks {
+        let d = self.dim;
+        let row = |i: usize| &matrix[i * d..(i + 1) * d];
+        let diagonal = (0..d * d).all(|at| at / d == at % d || matrix[at] == 0.0);
+        let mut all = self.clone();
+        for (from, to) in self.centres.chunks_exact(d).zip(all.centres.chunks_exact_mut(d)) {
+            to.iter_mut().enumerate().for_each(|(i, x)| *x = dot(row(i), from) + shift[i]);
+        }
+        for (from, to) in self.variances.chunks_exact(d).zip(all.variances.chunks_exact_mut(d)) {
+            to.iter_mut()
+                .enumerate()
+                .for_each(|(i, v)| *v = row(i).iter().zip(from).map(|(m, v)| m * m * v).sum());
+        }
+        if diagonal {
+            for lower in all.factors.chunks_exact_mut(self.triangle()) {
+                for i in 0..d {
+                    lower[i * (i + 1) / 2..(i + 1) * (i + 2) / 2].iter_mut().for_each(|x| *x *= row(i)[i]);
+                }
+            }
+            return all;
+        }
+        let mut own = vec![0.0; d * d];
+        for (a, lower) in all.factors.chunks_exact_mut(self.triangle()).enumerate() {
+            self.covariance(a, &mut own);
+            let half: Vec<f64> =
+                (0..d * d).map(|at| dot(row(at / d), &own[at % d * d..(at % d + 1) * d])).collect();
+            let mut sigma: Vec<Vec<f64>> =
+                half.chunks_exact(d).map(|h| (0..d).map(|j| dot(row(j), h)).collect()).collect();
+            (0..d).for_each(|i| sigma[i][i] += JITTER * (sigma[i][i] + f64::MIN_POSITIVE.sqrt()));
+            if let Some(found) = cholesky(&sigma) {
+                (0..d).for_each(|i| {
+                    lower[i * (i + 1) / 2..(i + 1) * (i + 2) / 2].copy_from_slice(&found[i][..=i])
+                });
+            }
+            (0..d).for_each(|i| all.variances[a * d + i] = sigma[i][i]);
         }
         all
     }

@@ -122,8 +122,16 @@ impl Side {
     }
 }
 
-/// Changes beyond chance, the surest first; none if one of the sketches has no exact moments.
-pub(super) fn changes(
+/// Those beyond chance, the surest first.
+pub(super) fn beyond_chance(mut all: Vec<Change>) -> Vec<Change> {
+    let n = all.len() as f64;
+    all.retain(|c| n * chi_square_tail(c.score * c.score, 1.0) < CHANCE);
+    all.sort_by(|x, y| y.score.abs().total_cmp(&x.score.abs()));
+    all
+}
+
+/// All statistics of two sketches; none if one of them has no exact moments.
+pub(super) fn statistics(
     operator: &SketchOperator,
     working: &Working,
     [a, b]: [&Sketch; 2],
@@ -171,9 +179,6 @@ pub(super) fn changes(
             }
         }
     }
-    let n = all.len() as f64;
-    all.retain(|c| n * chi_square_tail(c.score * c.score, 1.0) < CHANCE);
-    all.sort_by(|x, y| y.score.abs().total_cmp(&x.score.abs()));
     all
 }
 

@@ -33,6 +33,8 @@ use crate::density::weigh::{Prior, System};
 use crate::learn::propose::Correlation;
 use crate::num::linear::dot;
 use crate::num::random::{Purpose, Stream};
+use crate::sketch::ExactMoments;
+use crate::sketch::frequency::Covariance;
 
 /// Places of each sign that step 3 looks for, before a fit and after it.
 const NEW_PLACES: usize = 3;
@@ -61,6 +63,11 @@ pub(super) struct Difference {
     pub weights: Vec<f64>,
     /// What each of them gained from A to B, as a part of all rows.
     pub gains: Vec<f64>,
+    /// Cells of the pooled density that have a weight, the first of `blocks`, and their weights.
+    pub pooled_blocks: Blocks,
+    pub pooled_weights: Vec<f64>,
+    /// $1/n_A + 1/n_B$.
+    pub inverse_rows: f64,
     /// Half the sum of |gain| at the least, in the middle and at the most.
     pub share: [f64; 3],
 }
@@ -89,7 +96,37 @@ pub(super) fn difference(pooled: &Target, a: &Target, b: &Target) -> Option<Diff
         share[0] /= NEW_IS_ROUGH;
         share[2] = (share[2] * NEW_IS_ROUGH).min(1.0);
     }
-    Some(Difference { pooled: density, blocks, weights, gains, share })
+    let inverse_rows = 1.0 / a.rows + 1.0 / b.rows;
+    let pooled_weights = kept.iter().map(|&i| density.weights()[i]).collect();
+    let pooled_blocks = density.blocks.select(&kept);
+    Some(Difference {
+        pooled: density,
+        blocks,
+        weights,
+        gains,
+        pooled_blocks,
+        pooled_weights,
+        inverse_rows,
+        share,
+    })
+}
+
+impl Difference {
+    /// Mean and variances of all rows, in working coordinates.
+    pub fn moments(&self) -> ExactMoments {
+        let d = self.blocks.dim;
+        let cells = || {
+            self.blocks.centres.chunks_exact(d).zip(self.blocks.variances.chunks_exact(d)).zip(&self.weights)
+        };
+        let (mut mean, mut variances) = (vec![0.0; d], vec![0.0; d]);
+        for ((x, _), w) in cells() {
+            mean.iter_mut().zip(x).for_each(|(m, x)| *m += w * x);
+        }
+        for ((x, v), w) in cells() {
+            (0..d).for_each(|c| variances[c] += w * (v[c] + (x[c] - mean[c]).powi(2)));
+        }
+        ExactMoments { mean, covariance: Covariance::Diagonal(variances) }
+    }
 }
 
 /// Makes cells of places. Their rows are all on one side.

@@ -76,6 +76,42 @@ fn a_new_cluster_is_a_place_that_gained_its_share() {
 }
 
 #[test]
+fn the_reason_is_what_was_changed() {
+    let op = operator_for(&Request::default().task(Task::Drift));
+    let first = |draw: u64, change: &dyn Fn(&mut [f64], &mut Stream)| {
+        let d = drift_of(&op, 5000, draw, change);
+        assert!(!d.reasons.is_empty() && d.reasons.iter().map(|r| r.explains).sum::<f64>() < 1.0 + 1e-9);
+        d.reasons[0].clone()
+    };
+    let column = |reason: &Reason| match &reason.cause {
+        Cause::Column(change) => change.statistic,
+        cause => panic!("{cause:?}"),
+    };
+    for draw in 20..22 {
+        let mean = first(draw, &|row, _| row[2] += 0.3);
+        assert_eq!(column(&mean), Statistic::Mean { column: 2 });
+        assert!(mean.explains > 0.8, "{mean:?}");
+        let spread = first(draw, &|row, _| row[1] = 100.0 + 1.3 * (row[1] - 100.0));
+        assert_eq!(column(&spread), Statistic::Deviation { column: 1 });
+        let broken = first(draw, &|row, s| row[1] = 100.0 + 10.0 * s.normal());
+        assert_eq!(column(&broken), Statistic::Correlation { columns: [0, 1] });
+        // A cluster moves means and deviations, too.
+        let cluster = first(draw, &|row, s| {
+            if s.uniform() < 0.03 {
+                row.copy_from_slice(&[
+                    8.0 + 0.2 * s.normal(),
+                    130.0 + s.normal(),
+                    -2.0 + 0.2 * s.normal(),
+                    0.9,
+                ]);
+            }
+        });
+        let Cause::Came(place) = &cluster.cause else { panic!("{cluster:?}") };
+        assert!((place.share - 0.03).abs() < 0.01 && (place.location[1] - 130.0).abs() < 5.0, "{place:?}");
+    }
+}
+
+#[test]
 fn rows_of_one_law_have_nothing_to_explain() {
     // Of 60 pairs the chance that more than 3 name a change is 0.4% at the stated 1%, and the share is that
     // of chance: at most 2% in nine of ten.
@@ -83,6 +119,8 @@ fn rows_of_one_law_have_nothing_to_explain() {
     let all: Vec<Drift> = (0..60).map(|draw| drift_of(&op, 3000, 10 + draw, unchanged)).collect();
     let named = all.iter().filter(|d| !d.changes.is_empty()).count();
     assert!(named <= 3, "{named} of 60 name a change");
+    let told = all.iter().filter(|d| !d.reasons.is_empty()).count();
+    assert!(told <= 6, "{told} of 60 have a reason");
     let shares = all.iter().filter(|d| d.share.value > 0.02).count();
     assert!(shares <= 6, "{shares} of 60 have a share above 2%");
     assert!(all.iter().all(|d| d.verdict(0.02) != Verdict::Different));
