@@ -162,7 +162,13 @@ impl Readable for Borrows<'_, '_> {
         let sketches = array::sketch(self.matrix, self.companions, operator, options.threads, self.watch)?;
         let keys = self.names.map_or_else(|| vec![String::new()], <[String]>::to_vec);
         let sketches: BTreeMap<String, CoreSketch> = keys.into_iter().zip(sketches).collect();
-        Ok(Outcome { sketches, rows_read: self.matrix.n_rows() as u64, rows_skipped: 0, filled: Vec::new() })
+        Ok(Outcome {
+            sketches,
+            rows_read: self.matrix.n_rows() as u64,
+            rows_skipped: 0,
+            filled: Vec::new(),
+            strays: Vec::new(),
+        })
     }
 
     fn is_read_once(&self) -> bool {
@@ -465,6 +471,9 @@ impl Source {
             let counts: Vec<String> = done.filled.iter().map(|(name, n)| format!("{name:?} {n}")).collect();
             let text = format!("missing entries filled with the column's centre: {}", counts.join(", "));
             warn(py, &format!("{text}; missing=\"skip\" leaves such rows out"))?;
+        }
+        for stray in &done.strays {
+            warn(py, &stray.to_string())?;
         }
         let out = PyDict::new(py);
         for (key, sketch) in done.sketches {

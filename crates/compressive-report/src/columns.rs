@@ -167,8 +167,8 @@ mod tests {
         let levels = ["Ideal", "Good", "Fair"].map(String::from).to_vec();
         let table = vec![
             column("cut", Reading::Category { levels, other: true }),
-            column("when", Reading::Time { periods: vec![] }),
-            column("hour", Reading::Time { periods: vec![86_400.0] }),
+            column("when", Reading::time(vec![])),
+            column("hour", Reading::time(vec![86_400.0])),
             column("v", Reading::Vector { length: 3 }),
         ];
         let first = vec![0.612, 0.304, 0.05, 0.034, 1.357e9, 0.0, 0.9, 0.25, -1.0, 3.0];

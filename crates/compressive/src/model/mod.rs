@@ -20,8 +20,8 @@ pub(crate) mod units;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::sketch::spec::SketchSpec;
 use crate::sketch::spec::reading::{self, Column};
-use crate::sketch::spec::{Missing, SketchSpec};
 
 pub use classify::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub(crate) use explained::Evidence;
@@ -171,7 +171,7 @@ impl Model {
         let mixed = centres && !spec.readings.is_empty();
         let spreads = if mixed { spec.transform.spread.clone() } else { Vec::new() };
         let readings = spec.readings.clone();
-        let fill = if spec.missing == Missing::Fill { spec.transform.centre.clone() } else { Vec::new() };
+        let fill = spec.fill();
         Model { readings, spreads, fill, ..Model::new(content, k, spec.columns.clone()) }
     }
 
