@@ -8,7 +8,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
-use compressive::Missing;
 
 use crate::cells::{Cells, child_of, doubles, list_type};
 use crate::chunk::{RowChunk, RowReader, Slot, number_key};
@@ -222,7 +221,7 @@ impl Columns {
     fn excuse(&self, plan: &Plan, (at, n_rows): (usize, usize), first_row: u64, out: &mut RowChunk) {
         let Features::Double(cells) = &self.features else { return };
         let parsed = cells.iter().enumerate().filter(|(_, cells)| matches!(cells, Cells::Parsed(..)));
-        for (source, cells) in parsed.filter(|_| plan.missing != Missing::Error) {
+        for (source, cells) in parsed.filter(|_| plan.excuses) {
             let places = out.doubles.iter_mut().skip(plan.sources[source].at).step_by(plan.dim());
             for (row, value) in places.take(n_rows).enumerate().filter(|(_, value)| value.is_infinite()) {
                 *value = f64::NAN;

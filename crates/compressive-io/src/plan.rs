@@ -389,7 +389,9 @@ pub(crate) struct Plan {
     pub skip_bad_rows: bool,
     pub missing: Missing,
     pub chunk_rows: usize,
-    /// Entries that are not what their column holds, as they are met.
+    /// Whether an entry that is not what its column holds counts as missing, and does not make a row bad.
+    pub excuses: bool,
+    /// Such entries, as they are met.
     pub strays: Arc<Strays>,
 }
 
@@ -451,6 +453,7 @@ impl Plan {
             skip_bad_rows: options.skip_bad_rows || pilot,
             missing: if scope == Scope::Lengths { Missing::Fill } else { options.missing },
             chunk_rows: options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / at.max(1)).max(1)),
+            excuses: options.missing != Missing::Error && !options.skip_bad_rows,
             strays: Arc::default(),
         })
     }

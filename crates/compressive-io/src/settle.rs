@@ -98,7 +98,7 @@ impl Dataset {
         self.use_features(kept)?;
         let read = |column: Column| (column.reading.clone(), Entry::of(&column.reading));
         let readings: Vec<(Reading, Entry)> = self.table_columns().into_iter().map(read).collect();
-        let strict = self.options().missing == Missing::Error;
+        let strict = self.options().missing == Missing::Error || self.options().skip_bad_rows;
         let (mut rows, mut groups) = (Vec::new(), sampled.groups.as_ref().map(|_| Vec::new()));
         for (i, row) in sampled.rows.chunks_exact(width).enumerate() {
             let start = rows.len();

@@ -222,7 +222,7 @@ impl Found {
         match (taken, source) {
             (Taken::Good, _) => {}
             (Taken::Missing, Some(_)) if plan.missing != Missing::Error => self.gap = true,
-            (Taken::Stray, Some(source)) if plan.missing != Missing::Error => {
+            (Taken::Stray, Some(source)) if plan.excuses => {
                 self.gap = true;
                 self.strays.push((source, describe(text)));
             }

@@ -110,7 +110,7 @@ fn year(number: i64, digits: usize) -> i64 {
 }
 
 impl Cursor<'_> {
-    /// Some digits, or letters that start the name of a month: three at least, or all.
+    /// Some digits, or the name of a month, whole or its first three letters, or `Sept`.
     fn piece(&mut self) -> Option<Piece> {
         let n = self.text.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if n > 0 {
@@ -119,10 +119,10 @@ impl Cursor<'_> {
         let n = self.text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let (word, rest) = self.text.split_at(n);
         let is = |name: &str| {
-            n >= 3
-                && n <= name.len()
-                && word.eq_ignore_ascii_case(&name.as_bytes()[..n])
-                && (n < 5 || n == name.len())
+            let short = word.eq_ignore_ascii_case(&name.as_bytes()[..3]);
+            short
+                || word.eq_ignore_ascii_case(name.as_bytes())
+                || (name == MONTHS[8] && word.eq_ignore_ascii_case(b"sept"))
         };
         let month = MONTHS.iter().position(|name| is(name))? as i64 + 1;
         self.text = rest.strip_prefix(b".").filter(|after| after.starts_with(b" ")).unwrap_or(rest);

@@ -198,6 +198,11 @@ impl Model {
         reading::table_columns(&self.readings, &self.columns)
     }
 
+    /// Names of the d columns for people.
+    pub fn shown_columns(&self) -> Vec<String> {
+        self.table_columns().iter().flat_map(Column::shown).collect()
+    }
+
     /// Number of columns d.
     pub fn dim(&self) -> usize {
         self.columns.len()

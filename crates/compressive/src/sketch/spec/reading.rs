@@ -72,7 +72,7 @@ pub const PERIODS: [(&str, f64); 4] =
     [("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0), ("year", 31_556_952.0)];
 
 /// The name in brackets of the coordinate that all levels without one share.
-const OTHER: &str = "(other)";
+pub const OTHER: &str = "(other)";
 
 impl Reading {
     /// A plain number.
@@ -123,6 +123,16 @@ impl Column {
                 named.map(|level| format!("{name}={level}")).collect()
             }
         }
+    }
+
+    /// Names of the coordinates for people: those of a category as `cut: Ideal`.
+    pub fn shown(&self) -> Vec<String> {
+        let mut names = self.coordinates();
+        if matches!(self.reading, Reading::Category { .. }) {
+            let start = self.column.len();
+            names.iter_mut().for_each(|name| name.replace_range(start..=start, ": "));
+        }
+        names
     }
 
     /// Checks the parameters of the reading.
@@ -240,6 +250,7 @@ mod tests {
         let names = ["x", "t cos(day)", "t sin(day)", "t cos(90 s)", "t sin(90 s)"];
         let more = ["v[0]", "v[1]", "cut=Ideal", "cut=(other)"];
         assert_eq!(coordinates(&table()), [&names[..], &more[..]].concat());
+        assert_eq!(table()[3].shown(), ["cut: Ideal", "cut: (other)"]);
         let ends: Vec<usize> = places(&table()).map(|(_, at)| at.end).collect();
         assert_eq!(ends, [1, 5, 7, 9]);
     }
