@@ -45,6 +45,8 @@ SECTIONS = {
     "tails": "tails",
     "variants": "variants",
     "outline": "outlines",
+    "missing": "missing",
+    "raw": "raw",
 }
 SEEDS, SEEDS_QUICK, LIMIT = 5, 2, 120
 

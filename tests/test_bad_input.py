@@ -38,12 +38,28 @@ def csv(tmp_path, text):
 GOOD = "".join(f"{i % 7},{i % 5}\n" for i in range(20))
 
 
-@pytest.mark.parametrize("bad", ["inf", "-Infinity", "1.2.3"])
+@pytest.mark.parametrize("bad", ["inf", "-Infinity"])
 def test_a_bad_value_names_file_row_line_and_column(tmp_path, refused, program, bad):
     data = csv(tmp_path, "a,b\n" + GOOD + f"3,{bad}\n" + GOOD)
     refused(data, "in.csv", "row 21", "line 22", '"b"', "--skip-bad-rows")
     done = program.json("sketch", *data, "-o", "skipped.sketch", "--skip-bad-rows")
     assert (done["rows_read"], done["rows_skipped"]) == (40, 1)
+
+
+@pytest.mark.parametrize("stray", ["1.2.3", "rotary", "5' 4"])
+def test_a_stray_word_counts_as_missing_and_is_told_with_its_place(tmp_path, refused, program, stray):
+    data = csv(tmp_path, "a,b\n" + GOOD + f"3,{stray}\n" + GOOD)
+    done = program.run("sketch", *data, "-o", "filled.sketch", "--json")
+    assert json.loads(done.stdout)["rows_read"] == 41
+    assert f'1 entry of `b` counts as missing: "{stray}" (row 21, line 22)'.encode() in done.stderr
+    refused([*data, "--missing", "error"], "in.csv", "row 21", "line 22", '"b"', "--skip-bad-rows")
+    done = program.json("sketch", *data, "-o", "skipped.sketch", "--skip-bad-rows")
+    assert (done["rows_read"], done["rows_skipped"]) == (40, 1)
+    # A recipe that fills and was made of other rows takes them, too, up to one in 20.
+    program("design", *data, "-o", "spec.json", "--skip-bad-rows", "--missing", "fill")
+    program("sketch", *data, "--spec", "spec.json", "-o", "again.sketch")
+    many = csv(tmp_path, "a,b\n" + GOOD + "".join(f"3,{stray}\n" for _ in range(4)) + GOOD * 2)
+    refused([*many, "--spec", "spec.json"], "in.csv", '"b"', "text")
 
 
 @pytest.mark.parametrize("missing", ["nan", "NaN", "", "n/a"])
@@ -63,7 +79,7 @@ def test_the_first_bad_row_is_reported_whatever_the_threads(tmp_path, refused):
     lines[250_000] = "1,y"
     data = csv(tmp_path, "a,b\n" + "\n".join(lines) + "\n")
     for threads in (1, 3):
-        refused([*data, "--threads", threads, "--columns", "a,b"], "row 1235", '"a"')
+        refused([*data, "--threads", threads, "--columns", "a,b", "--missing", "error"], "row 1235", '"a"')
 
 
 def test_ragged_rows(tmp_path, refused):

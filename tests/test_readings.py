@@ -153,3 +153,84 @@ def test_a_query_compares_levels_and_results_go_through_pipes(program, tmp_path,
     assert first["value"] == second["value"] and first["exact"]
     done = program.run("kmeans", "rows.sketch", "-k", "3")
     assert done.returncode == 1 and b"compressive fit rows.sketch" in done.stderr
+
+
+def test_drawn_rows_are_in_the_terms_of_the_table(program, tmp_path, table):
+    write_all(tmp_path, table)
+    program("kmeans", "rows.csv", "-k", "3", "-o", "m.json", "--keep", "m.sketch")
+    program("gmm", "rows.csv", "-k", "3", "-o", "g.json")
+    for source in ("m.sketch", "g.json"):
+        for name in ("drawn.csv", "drawn.parquet"):
+            program("sample", source, "-n", "400", "-o", name)
+        drawn = pyarrow.parquet.read_table(tmp_path / "drawn.parquet").to_pandas()
+        assert list(drawn.columns) == table.column_names
+        levels = {"red", "green", "blue", "none", "(other)"}
+        assert set(drawn["colour"]) <= levels and {"red", "none"} <= set(drawn["colour"])
+        assert drawn["when"].str.fullmatch(r"201[0-9]-\d\d-\d\d \d\d:\d\d:\d\d").all()
+    # They can be sketched by the same recipe, and an array has the coordinates.
+    program("sketch", "drawn.csv", "--spec", "m.sketch", "-o", "again.sketch")
+    program("sample", "m.sketch", "-n", "10", "-o", "drawn.npy")
+    spec = json.loads(program("inspect", "m.sketch", "--spec"))
+    assert np.load(tmp_path / "drawn.npy").shape == (10, len(spec["columns"]))
+
+
+def test_readers_see_levels_and_dates_and_no_coordinates(program, tmp_path, table):
+    write_all(tmp_path, table)
+    program("kmeans", "rows.csv", "-k", "3", "-o", "m.json", "--keep", "m.sketch")
+    shown = program("inspect", "m.sketch") + program("inspect", "m.json") + program("pca", "rows.csv", "-k", "2")
+    assert "colour=" not in shown and "colour: red" in shown and "2013-0" in shown
+    assert "2013-" in program("query", "m.sketch", "quantile(when, 0.5)")
+    assert "share(colour = '" in program.fails("query", "m.sketch", "mean(colour)")
+    assert program.fails("query", "m.sketch", "mean(z)").splitlines()[0].endswith("x, colour, when, day, ok")
+
+
+def test_rows_with_missing_entries_are_projected_and_scored(program, tmp_path):
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(300, 3)) * [1.0, 5.0, 2.0]
+    rows[::20, 1] = np.nan
+    text = "\n".join(",".join("" if np.isnan(x) else repr(float(x)) for x in row) for row in rows)
+    (tmp_path / "a.csv").write_text("a,b,c\n" + text + "\n")
+    program("pca", "a.csv", "-k", "2", "-o", "p.json")
+    model = json.loads((tmp_path / "p.json").read_text())
+    assert program.json("score", "p.json", "a.csv")["rows"] == 300
+    program("transform", "p.json", "a.csv", "-o", "t.npy")
+    filled = np.where(np.isnan(rows), model["fill"], rows)
+    expected = (filled - model["mean"]) / (model.get("scale") or 1.0) @ np.array(model["components"]).T
+    assert np.allclose(np.load(tmp_path / "t.npy"), expected, atol=1e-9)
+    program("sketch", "a.csv", "-k", "2", "-o", "a.sketch")
+    program("score", "--anomaly", "a.sketch", "a.csv", "-o", "s.npy")
+    scores = np.load(tmp_path / "s.npy")
+    assert scores.shape == (300,) and np.isfinite(scores).all()
+
+
+FORMS = {
+    # What stands in the columns a and b of a row, the delimiter, and the encoding.
+    "plain": ("{x:.2f}", "{d:%Y-%m-%d}", ",", "utf-8"),
+    "american": ('"{x:,.2f}"', "{d.month}/{d.day}/{d.year}", ",", "utf-8"),
+    "german": ("{x:.2f}", "{d:%d.%m.%Y}", ";", "utf-8-sig"),
+    "british": ("{x:.2f}", "{d.day}/{d.month}/{d.year} 0:00", "\t", "utf-8"),
+    "spelled": ("$ {x:.2f}", '"{d:%b} {d.day}, {d.year}"', ",", "latin-1"),
+}
+
+
+def test_the_same_rows_give_the_same_bytes_however_people_write_them(program, tmp_path):
+    rng = np.random.default_rng(6)
+    days = [datetime.date(2013, 1, 1) + datetime.timedelta(days=int(d)) for d in rng.integers(0, 700, 300)]
+    rows = [(round(float(x), 2), day, c) for x, day, c in zip(rng.normal(2e4, 3e3, 300), days, rng.choice(["Köln", "Zürich", "Bern"], 300))]
+    found, centres = set(), set()
+    for name, (number, date, delimiter, encoding) in FORMS.items():
+        lines = [delimiter.join(("a", "b", "c"))]
+        for x, day, city in rows:
+            written = number.format(x=x)
+            if delimiter != ",":
+                written = written.replace(",", "_").replace(".", ",").replace("_", ".")
+            lines.append(delimiter.join((written, date.format(d=day), city)))
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding=encoding)
+        program("sketch", f"{name}.csv", "-k", "3", "-o", f"{name}.sketch")
+        spec = json.loads(program("inspect", f"{name}.sketch", "--spec"))
+        orders = {column["reading"].pop("order", None) for column in spec["readings"]}
+        assert orders == {None, {"american": "month-first", "british": "day-first"}.get(name)}, name
+        found.add(json.dumps(spec["transform"]) + json.dumps(spec["columns"]))
+        program("kmeans", f"{name}.csv", "-k", "3", "-o", "m.json")
+        centres.add(json.dumps(json.loads((tmp_path / "m.json").read_text())["centers"]))
+    assert len(found) == 1 and len(centres) == 1

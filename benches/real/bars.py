@@ -49,6 +49,9 @@ BARS = {
     "tails-flat": Bar("tails", "flat components far apart: loss below 0.05 nats", 0.05),
     "variant-one-bit": Bar("variants", "one-bit at 1.5 m: RSSE at most 0.01 above Fourier's", 0.01),
     "variant-private": Bar("variants", "epsilon 1, 20,000 rows or more: RSSE at most 1.05", 1.05),
+    "missing-2%": Bar("missing", "2% of the entries missing at random: RSSE on complete rows at most 1.02", 1.02),
+    "missing-10%": Bar("missing", "10% of the entries missing at random: RSSE on complete rows at most 1.05", 1.05),
+    "raw": Bar("raw", "raw files without a flag: RSSE at most 1.03 against one-hot columns", 1.03),
     "outline-bytes": Bar("outline", "an outline adds at most twice the bytes of the rest", 2.0),
 }
 

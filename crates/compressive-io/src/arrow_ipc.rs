@@ -61,6 +61,7 @@ pub(crate) fn open_file(path: &Arc<str>) -> Result<Opened> {
         has_rows: n_rows > 0,
         n_rows: Some(n_rows),
         n_bytes: Some(n_bytes),
+        remarks: Vec::new(),
         table: Box::new(table),
     })
 }

@@ -34,6 +34,7 @@ pub(crate) fn open(path: &Arc<str>, mut stream: PeekReader, reopen: bool) -> Res
         has_rows: true,
         n_rows: None,
         n_bytes,
+        remarks: Vec::new(),
         table: Box::new(ArrowStream { path: Arc::clone(path), schema, stream, reopen }),
     })
 }

@@ -29,6 +29,7 @@ pub(crate) fn open_stream(name: &str, reader: Reader) -> Opened {
         has_rows: true,
         n_rows: None,
         n_bytes: None,
+        remarks: Vec::new(),
         table: Box::new(Stream {
             path: Arc::clone(&path),
             schema,
@@ -54,6 +55,7 @@ pub(crate) fn open_memory(name: &str, reader: Reader) -> Result<Opened> {
         has_rows: true,
         n_rows: Some(n_rows),
         n_bytes: Some(n_bytes as u64),
+        remarks: Vec::new(),
         table: Box::new(Memory { schema, batches: batches.into(), n_rows }),
         path,
     })

@@ -130,7 +130,7 @@ impl Cells<Float64Type> {
     pub(crate) fn new(path: &str, array: &ArrayRef, entry: &Entry) -> Result<Self> {
         Ok(match entry {
             Entry::Number => Cells::Numbers(doubles(path, array)?),
-            Entry::Time => match array.data_type() {
+            Entry::Time(order) => match array.data_type() {
                 DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => {
                     Cells::Numbers(doubles(path, array)?)
                 }
@@ -138,7 +138,7 @@ impl Cells<Float64Type> {
                     let texts = strings(path, array)?;
                     let parsed = texts.iter().map(|text| {
                         let text = text.filter(|text| !is_missing(text.as_bytes()))?;
-                        Some(calendar::parse(text.as_bytes()).unwrap_or(f64::BAD))
+                        Some(calendar::parse(text.as_bytes(), *order).unwrap_or(f64::BAD))
                     });
                     Cells::Parsed(parsed.collect(), texts)
                 }

@@ -104,6 +104,7 @@ impl RowReader for BatchReader {
         self.next_row += n_rows as u64;
         out.reset(&self.plan.path, first_row, self.plan.dim());
         columns.fill(&self.plan, at, n_rows, out);
+        columns.excuse(&self.plan, (at, n_rows), first_row, out);
         out.settle(n_rows, (self.plan.skip_bad_rows, self.plan.missing), |row, slot| {
             self.plan.bad(slot, first_row + row as u64, None, columns.describe(&self.plan, slot, at + row))
         })?;
@@ -209,6 +210,20 @@ impl Columns {
         if let Some(keys) = &self.keys {
             for row in at..at + n_rows {
                 keys.push(row, out);
+            }
+        }
+    }
+
+    /// Takes texts that are no dates for missing where entries may be.
+    fn excuse(&self, plan: &Plan, (at, n_rows): (usize, usize), first_row: u64, out: &mut RowChunk) {
+        let Features::Double(cells) = &self.features else { return };
+        let parsed = cells.iter().enumerate().filter(|(_, cells)| matches!(cells, Cells::Parsed(..)));
+        for (source, cells) in parsed.filter(|_| plan.excuses) {
+            let places = out.doubles.iter_mut().skip(plan.sources[source].at).step_by(plan.dim());
+            for (row, value) in places.take(n_rows).enumerate().filter(|(_, value)| value.is_infinite()) {
+                *value = f64::NAN;
+                plan.strays
+                    .count(plan, source, first_row + row as u64, || (cells.describe(at + row, 0), None));
             }
         }
     }

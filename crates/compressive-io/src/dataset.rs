@@ -15,6 +15,7 @@ use crate::lookup::require_same_columns;
 use crate::open;
 use crate::options::ReadOptions;
 use crate::plan::{self, Feature, LeftOut, Names, Plan, Scope};
+use crate::strays::{self, Stray};
 use crate::table::{Opened, Parts};
 
 /// The rows of one or several inputs that have the same columns.
@@ -152,6 +153,22 @@ impl Dataset {
         &self.names.features
     }
 
+    /// Reads columns that were taken for numbers as texts, unless they were named; whether it did.
+    pub(crate) fn read_as_text(&mut self, columns: &[String]) -> Result<bool> {
+        let mut features = self.names.features.clone();
+        let mut changed = false;
+        let free =
+            self.options.interpret && self.options.columns.is_none() && self.options.readings.is_none();
+        for feature in features.iter_mut().filter(|feature| free && columns.contains(&feature.name)) {
+            feature.read = plan::Read::Text { texts: Arc::default(), typed: true };
+            changed = true;
+        }
+        if changed {
+            self.use_features(features)?;
+        }
+        Ok(changed)
+    }
+
     pub(crate) fn options(&self) -> &ReadOptions {
         &self.options
     }
@@ -193,11 +210,28 @@ impl Dataset {
         self.files.iter().map(|file| file.opened.n_bytes).sum()
     }
 
+    /// What a reader of the table should know of how the files are read, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for remark in self.files.iter().flat_map(|file| &file.opened.remarks) {
+            if !all.contains(remark) {
+                all.push(remark.clone());
+            }
+        }
+        all
+    }
+
+    /// The entries that counted as missing in the last pass as they were not what their columns hold.
+    pub fn strays(&self) -> Vec<Stray> {
+        strays::together(self.files.iter().map(|file| file.plan.strays.list()))
+    }
+
     /// A pass over all rows.
     ///
     /// # Errors
     /// [`Error::StreamConsumed`] at once for a stream that was read already.
     pub fn source(&mut self) -> Result<DatasetSource<'_>> {
+        self.files.iter().for_each(|file| file.plan.strays.clear());
         let names = Arc::clone(&self.names);
         Ok(DatasetSource { files: &mut self.files, names, next_file: 0, parts: None, bytes_before: 0 })
     }

@@ -19,6 +19,7 @@ use crate::chunk::{DataSource, RowChunk, RowReader};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::feed::{Feed, Progress, lock, thread_count};
+use crate::strays::{self, Stray};
 use crate::worker::Worker;
 
 /// Options of [`sketch_dataset`].
@@ -51,12 +52,14 @@ pub struct Outcome {
     pub rows_skipped: u64,
     /// Columns with missing entries in whose place a centre was summed, and how many.
     pub filled: Vec<(String, u64)>,
+    /// Entries among them that were there, but not what their columns hold.
+    pub strays: Vec<Stray>,
 }
 
 /// Sketches all rows of a data set, opened with the columns of the operator's spec in their order.
 ///
 /// # Errors
-/// The earliest bad row or unreadable part; [`Error::TooManyGroups`]; [`Error::NoRows`];
+/// The earliest bad row or unreadable part; a column with many entries that are not what it holds; [`Error::TooManyGroups`]; [`Error::NoRows`];
 /// [`Error::Interrupted`].
 pub fn sketch_dataset(
     dataset: &mut Dataset,
@@ -65,6 +68,8 @@ pub fn sketch_dataset(
 ) -> Result<Outcome> {
     let mut outcome = sketch_source(&mut dataset.source()?, operator, options)?;
     outcome.filled = by_column(&dataset.table_columns(), &outcome.filled);
+    outcome.strays = dataset.strays();
+    strays::refuse_many(&outcome.strays, outcome.rows_read + outcome.rows_skipped)?;
     Ok(outcome)
 }
 
@@ -123,7 +128,8 @@ fn finish(workers: Vec<Worker<'_>>, columns: &[String]) -> Result<Outcome> {
     let total = |c: usize| workers.iter().map(|worker| worker.filled[c]).sum::<u64>();
     let filled = columns.iter().enumerate().map(|(c, name)| (name.clone(), total(c)));
     let filled = filled.filter(|(_, n)| *n > 0).collect();
-    let mut outcome = Outcome { sketches: BTreeMap::new(), rows_read: 0, rows_skipped: 0, filled };
+    let mut outcome =
+        Outcome { sketches: BTreeMap::new(), rows_read: 0, rows_skipped: 0, filled, strays: Vec::new() };
     for worker in workers {
         outcome.rows_read += worker.rows_read;
         outcome.rows_skipped += worker.rows_skipped;

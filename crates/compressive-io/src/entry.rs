@@ -1,9 +1,11 @@
 //! How an entry of a column becomes coordinates of a row, whatever the format of the file.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use compressive::{Reading, calendar};
+use compressive::Reading;
+use compressive::calendar::{self, Order};
 
 use crate::csv::number;
 
@@ -11,6 +13,21 @@ use crate::csv::number;
 const MISSING: [&str; 9] = ["", "na", "n/a", "nan", "null", "none", "-", "?", "."];
 /// Those of a missing text: the other spellings of a missing number are ordinary words of a category.
 const MISSING_TEXT: [&str; 5] = ["", "na", "n/a", "nan", "null"];
+
+/// The characters of Windows-1252 from 0x80 to 0x9f; the five bytes it does not use are themselves.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}',
+    '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// The text of a field: in UTF-8, or what is not in Windows-1252, of which Latin-1 is a part.
+pub(crate) fn text_of(field: &[u8]) -> Cow<'_, str> {
+    let old = |byte: &u8| match byte {
+        0x80..=0x9f => WINDOWS_1252[usize::from(byte - 0x80)],
+        _ => char::from(*byte),
+    };
+    std::str::from_utf8(field).map_or_else(|_| field.iter().map(old).collect(), Cow::Borrowed)
+}
 
 /// Whether a field stands for a missing number or date, in capitals or not.
 pub(crate) fn is_missing(field: &[u8]) -> bool {
@@ -43,7 +60,8 @@ pub(crate) fn truth(field: &[u8]) -> Option<f64> {
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
     Number,
-    Time,
+    /// Texts have their day and month in this order.
+    Time(Order),
     /// So many numbers.
     Vector(usize),
     Category(Levels),
@@ -57,7 +75,7 @@ impl Entry {
     pub(crate) fn of(reading: &Reading) -> Entry {
         match reading {
             Reading::Number { .. } => Entry::Number,
-            Reading::Time { .. } => Entry::Time,
+            Reading::Time { order, .. } => Entry::Time(*order),
             Reading::Vector { length } => Entry::Vector(*length),
             Reading::Category { levels, other } => Entry::Category(Levels::new(levels, *other)),
         }
@@ -67,9 +85,9 @@ impl Entry {
     pub(crate) fn expected(&self) -> String {
         match self {
             Entry::Number => "a finite number".to_owned(),
-            Entry::Time => "a date or time, such as 2013-01-31 or 2013-01-31T05:00:00Z".to_owned(),
+            Entry::Time(_) => "a date or time, such as 2013-01-31 or 2013-01-31T05:00:00Z".to_owned(),
             Entry::Vector(length) => format!("a vector of {length} finite numbers, as the recipe has it"),
-            Entry::Category(_) | Entry::Coded(_) => "a level, but missing or no UTF-8".to_owned(),
+            Entry::Category(_) | Entry::Coded(_) => "a level, but missing".to_owned(),
             Entry::Length => "a vector".to_owned(),
         }
     }
@@ -77,20 +95,15 @@ impl Entry {
     /// Reads a field of text into the entry's coordinates.
     pub(crate) fn take_text(&self, text: &[u8], out: &mut [f64]) -> Taken {
         match self {
-            Entry::Number | Entry::Time if is_missing(text) => Taken::Missing,
-            Entry::Number => number_or_bad(parse_number(text), out),
-            Entry::Time => number_or_bad(calendar::parse(text), out),
+            Entry::Number | Entry::Time(_) if is_missing(text) => Taken::Missing,
+            Entry::Number => number_or_stray(parse_number(text), out),
+            Entry::Time(order) => number_or_stray(calendar::parse(text, *order), out),
             Entry::Category(_) | Entry::Coded(_) if is_missing_text(text) => Taken::Missing,
-            Entry::Category(levels) => match std::str::from_utf8(text) {
-                Ok(text) => {
-                    levels.place(text.trim()).into_iter().for_each(|place| out[place] = 1.0);
-                    Taken::Good
-                }
-                Err(_) => Taken::Bad,
-            },
-            Entry::Coded(texts) => {
-                number_or_bad(std::str::from_utf8(text).ok().map(|text| lock(texts).number(text.trim())), out)
+            Entry::Category(levels) => {
+                levels.place(text_of(text).trim()).into_iter().for_each(|place| out[place] = 1.0);
+                Taken::Good
             }
+            Entry::Coded(texts) => number_or_stray(Some(lock(texts).number(text_of(text).trim())), out),
             Entry::Vector(_) | Entry::Length => Taken::Bad,
         }
     }
@@ -101,16 +114,18 @@ impl Entry {
 pub(crate) enum Taken {
     Good,
     Missing,
+    /// It is not what the column holds, and may count as missing.
+    Stray,
     Bad,
 }
 
-fn number_or_bad(value: Option<f64>, out: &mut [f64]) -> Taken {
+fn number_or_stray(value: Option<f64>, out: &mut [f64]) -> Taken {
     match value {
         Some(value) => {
             out[0] = value;
             Taken::Good
         }
-        None => Taken::Bad,
+        None => Taken::Stray,
     }
 }
 
@@ -153,4 +168,17 @@ impl Texts {
 
 pub(crate) fn lock(texts: &Mutex<Texts>) -> MutexGuard<'_, Texts> {
     texts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_old_encodings_are_read() {
+        assert_eq!(text_of("Zürich".as_bytes()), "Zürich");
+        assert_eq!(text_of(b"Z\xfcrich"), "Zürich");
+        assert_eq!(text_of(b"\x80 5 \x96 caf\xe9"), "€ 5 – café");
+        assert_ne!(text_of(b"\xc3("), text_of(b"\xc4("));
+    }
 }

@@ -21,6 +21,7 @@ use crate::dataset::{Dataset, OpenedFile};
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Scope};
 use crate::settle::Sampled;
+use crate::strays;
 use crate::table::{Sink, Spread, drain_parts};
 
 /// Inputs up to this size are read whole.
@@ -56,11 +57,13 @@ impl Pilot {
     }
 }
 
-/// The groups met, by number: a sampled row holds its group's number after its values.
+/// The rows counted, and the groups met, by number: a sampled row holds its group's number after its values.
 #[derive(Default)]
 struct Groups {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
+    /// Rows that were read, also those that are not in the sample.
+    rows: u64,
 }
 
 impl Groups {
@@ -113,6 +116,7 @@ impl Reservoir {
     }
 
     fn offer(&mut self, chunk: &RowChunk, groups: &mut Groups) {
+        groups.rows += chunk.n_rows() as u64;
         for i in 0..chunk.n_rows() {
             self.offered += 1;
             let held = self.rows.len() / self.width;
@@ -173,6 +177,13 @@ impl Dataset {
             rows.truncate(n_max * width);
             rows
         };
+        // Numbers that are words more than now and then are texts after all.
+        let strays = strays::together(plans.iter().map(|plan| plan.strays.list()));
+        let many = strays.into_iter().filter(|stray| !strays::few(stray.count, groups.rows));
+        let many: Vec<String> = many.map(|stray| stray.column).collect();
+        if !many.is_empty() && self.read_as_text(&many)? {
+            return self.pilot(n_max, seed);
+        }
         if rows.is_empty() {
             let path = self.paths().next().unwrap_or_default().to_owned();
             return Err(Error::EmptyPilot { path }.advised());
@@ -254,6 +265,7 @@ fn pilot_file(
     let spread = Spread { fractions, rows_per_point: wanted.div_ceil(points) };
     let start = rows.len();
     let sink: Sink<'_> = &mut |chunk: &RowChunk| {
+        groups.rows += chunk.n_rows() as u64;
         for i in 0..chunk.n_rows() {
             push_row(chunk, i, rows, groups);
         }

@@ -13,6 +13,7 @@ use crate::entry::{Entry, Texts};
 use crate::error::{Error, Result};
 use crate::lookup::Index;
 use crate::options::ReadOptions;
+use crate::strays::Strays;
 
 /// Largest number of values in a chunk: 2 MB of f64, so that chunks of wide tables stay in the cache.
 const CHUNK_VALUES_MAX: usize = 1 << 18;
@@ -146,7 +147,7 @@ impl Feature {
             }
             ColumnKind::Vector { .. } => Read::List,
             ColumnKind::Time { clock: true } if untold => Read::As(Reading::NUMBER),
-            ColumnKind::Time { .. } if untold => Read::As(Reading::Time { periods: Vec::new() }),
+            ColumnKind::Time { .. } if untold => Read::As(Reading::time(Vec::new())),
             ColumnKind::Text { .. } if options.interpret => Read::Text { texts: Arc::default(), typed: true },
             ColumnKind::Empty if options.interpret && !named => {
                 Read::Text { texts: Arc::default(), typed: false }
@@ -171,14 +172,12 @@ impl Names {
     /// With these features; periods that were asked for are theirs.
     pub(crate) fn set_features(&mut self, mut features: Vec<Feature>, options: &ReadOptions) {
         for feature in &mut features {
-            if let Read::As(Reading::Number { periods } | Reading::Time { periods }) = &feature.read
+            let time = matches!(feature.read, Read::As(Reading::Time { .. }));
+            if let Read::As(Reading::Number { periods } | Reading::Time { periods, .. }) = &mut feature.read
                 && periods.is_empty()
                 && options.readings.is_none()
             {
-                let time = matches!(feature.read, Read::As(Reading::Time { .. }));
-                let periods = options.periods(&feature.name, time);
-                let reading = if time { Reading::Time { periods } } else { Reading::Number { periods } };
-                feature.read = Read::As(reading);
+                *periods = options.periods(&feature.name, time);
             }
         }
         self.features = features;
@@ -390,6 +389,10 @@ pub(crate) struct Plan {
     pub skip_bad_rows: bool,
     pub missing: Missing,
     pub chunk_rows: usize,
+    /// Whether an entry that is not what its column holds counts as missing, and does not make a row bad.
+    pub excuses: bool,
+    /// Such entries, as they are met.
+    pub strays: Arc<Strays>,
 }
 
 impl Plan {
@@ -450,6 +453,8 @@ impl Plan {
             skip_bad_rows: options.skip_bad_rows || pilot,
             missing: if scope == Scope::Lengths { Missing::Fill } else { options.missing },
             chunk_rows: options.chunk_rows.clamp(1, (CHUNK_VALUES_MAX / at.max(1)).max(1)),
+            excuses: options.missing != Missing::Error && !options.skip_bad_rows,
+            strays: Arc::default(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use compressive::{Column, Reading, RowsRef, reading};
+use compressive::{Column, Missing, Reading, RowsRef, reading};
 
 use crate::chunk::RowChunk;
 use crate::dataset::Dataset;
@@ -98,10 +98,12 @@ impl Dataset {
         self.use_features(kept)?;
         let read = |column: Column| (column.reading.clone(), Entry::of(&column.reading));
         let readings: Vec<(Reading, Entry)> = self.table_columns().into_iter().map(read).collect();
+        let strict = self.options().missing == Missing::Error || self.options().skip_bad_rows;
         let (mut rows, mut groups) = (Vec::new(), sampled.groups.as_ref().map(|_| Vec::new()));
         for (i, row) in sampled.rows.chunks_exact(width).enumerate() {
             let start = rows.len();
-            let good = parts.iter().zip(&readings).all(|(part, reading)| part.read(row, reading, &mut rows));
+            let good =
+                parts.iter().zip(&readings).all(|(part, reading)| part.read(row, reading, strict, &mut rows));
             if !good {
                 rows.truncate(start);
             } else if let (Some(all), Some(kept)) = (&sampled.groups, &mut groups) {
@@ -131,7 +133,13 @@ enum Part {
 
 impl Part {
     /// Appends the coordinates of a column read so; `false` for an entry that is not what it holds.
-    fn read(&self, row: &[f64], (reading, entry): &(Reading, Entry), out: &mut Vec<f64>) -> bool {
+    fn read(
+        &self,
+        row: &[f64],
+        (reading, entry): &(Reading, Entry),
+        strict: bool,
+        out: &mut Vec<f64>,
+    ) -> bool {
         let (at, texts) = match self {
             Part::Same(at, width) => {
                 out.extend_from_slice(&row[*at..at + width]);
@@ -147,7 +155,8 @@ impl Part {
             code => entry.take_text(lock(texts).all[code as usize].as_bytes(), entries),
         };
         match taken {
-            Taken::Missing => entries.fill(f64::NAN),
+            Taken::Stray if strict => return false,
+            Taken::Missing | Taken::Stray => entries.fill(f64::NAN),
             Taken::Good if reading.periods().is_empty() => {}
             Taken::Good => reading::on_circles(entries[0], reading.periods(), entries),
             Taken::Bad => return false,

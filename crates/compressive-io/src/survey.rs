@@ -4,10 +4,11 @@
 use std::cmp::Reverse;
 
 use compressive::Reading;
-use compressive::calendar;
+use compressive::calendar::{self, Order};
 
 use crate::entry::{Texts, is_missing, parse_number};
 use crate::plan::{LeftOut, quote};
+use crate::strays::few;
 
 /// Different texts up to which a column is a category: beyond some dozens it is a name, an address or a
 /// remark, and every level would be a column more to learn.
@@ -41,17 +42,23 @@ impl Column<'_> {
         if rows == 0 {
             return leave("empty".to_owned(), "empty columns");
         }
-        let mostly = |is: &dyn Fn(&str) -> bool| {
-            let n: usize = levels.iter().filter(|(text, _)| is(text)).map(|(_, n)| n).sum();
-            let missing: usize =
-                levels.iter().filter(|(text, _)| is_missing(text.as_bytes())).map(|(_, n)| n).sum();
-            n > 0 && 2 * n >= rows - missing
+        let count = |is: &dyn Fn(&str) -> bool| -> usize {
+            levels.iter().filter(|(text, _)| is(text)).map(|(_, n)| n).sum()
         };
-        if !self.typed && mostly(&|text| parse_number(text.as_bytes()).is_some()) {
+        let present = rows - count(&|text| is_missing(text.as_bytes()));
+        let mostly = |n: usize| n > 0 && few((present - n) as u64, present as u64);
+        if !self.typed && mostly(count(&|text| parse_number(text.as_bytes()).is_some())) {
             return Ok(Reading::NUMBER);
         }
-        if mostly(&|text| calendar::parse(text.as_bytes()).is_some()) {
-            return Ok(Reading::Time { periods: Vec::new() });
+        // Where both orders of day and month read all dates, nobody knows which is meant.
+        let dates = [Order::Told, Order::DayFirst, Order::MonthFirst]
+            .map(|order| (order, count(&|text| calendar::parse(text.as_bytes(), order).is_some())));
+        let [(_, told), (_, first), (_, second)] = dates;
+        let order = dates.into_iter().find(|(order, n)| {
+            mostly(*n) && (*order == Order::Told || *n > told && first != second && *n == first.max(second))
+        });
+        if let Some((order, _)) = order {
+            return Ok(Reading::Time { periods: Vec::new(), order });
         }
         // The most frequent first, equals by their text, so that the order of the rows does not matter.
         levels.sort_by_key(|(text, n)| (Reverse(*n), *text));
@@ -63,6 +70,12 @@ impl Column<'_> {
             }
             if levels.len() > LEVELS_MOST || levels.len() * LEVEL_ROWS > rows {
                 let example = quote(levels[0].0);
+                if mostly(first) && first > told {
+                    let reason = format!(
+                        "dates such as {example}, whose days and months cannot be told apart; write them as 2013-01-31"
+                    );
+                    return leave(reason, "columns of unclear dates");
+                }
                 let n = levels.len();
                 let reason =
                     format!("text of {n} different values in {rows} sampled rows, such as {example}");
@@ -116,8 +129,18 @@ mod tests {
 
     #[test]
     fn dates_are_times_and_untyped_numbers_are_numbers() {
-        let time = Ok(Reading::Time { periods: vec![] });
+        let time = Ok(Reading::time(vec![]));
         assert_eq!(judge(&["2013-01-01", "2013-01-02T05:00Z", "?", "soon"], false, true), time);
+        let [first, second] =
+            [Order::DayFirst, Order::MonthFirst].map(|order| Ok(Reading::Time { periods: vec![], order }));
+        assert_eq!(judge(&["05/06/2013", "25/06/2013"], false, true), first);
+        assert_eq!(judge(&["05/06/2013", "06/25/2013"], false, true), second);
+        let unclear = judge(&["05/06/2013", "06/07/2013"], false, true).unwrap_err().reason;
+        assert!(unclear.contains("cannot be told apart"), "{unclear}");
+        assert!(
+            judge(&["2013-01-01", "soon", "later", "2013-01-02"].repeat(9), false, true).unwrap().width()
+                == 4
+        );
         assert_eq!(judge(&["1", "2", "true", "x"], false, false), Ok(Reading::NUMBER));
         assert_eq!(judge(&["1", "2", "1", "2", "1", "2"], false, true), category(&["1", "2"], false));
     }

@@ -49,6 +49,8 @@ pub(crate) struct Opened {
     pub has_rows: bool,
     pub n_rows: Option<u64>,
     pub n_bytes: Option<u64>,
+    /// What a reader of the table should know of how it was read.
+    pub remarks: Vec<String>,
     pub table: Box<dyn Table>,
 }
 

@@ -43,7 +43,7 @@ fn reason(column: &Column, coordinates: &[Vec<f64>]) -> Option<(String, &'static
             let constant = coordinates.iter().all(|entries| constant(entries).is_some());
             constant.then(|| ("constant in the sample".to_owned(), "constant columns"))
         }
-        Reading::Time { periods } => {
+        Reading::Time { periods, .. } => {
             let value = constant(entries).filter(|_| periods.is_empty())?;
             let date = calendar::show(value, true);
             Some((format!("constant, {date} in the sample"), "constant columns"))

@@ -46,6 +46,11 @@ impl Model {
         }
     }
 
+    /// Whether the model says what takes the place of missing entries.
+    fn fills(&self) -> bool {
+        !self.core.fill.is_empty()
+    }
+
     /// One of the numbers that a mixture or centres give to rows.
     fn measured<'py>(
         &self,
@@ -57,7 +62,7 @@ impl Model {
         pick: impl Fn(Scores) -> Vec<f64> + Sync + Send,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let predictor = self.predictor()?;
-        table(py, source, threads, self.core.dim(), width, |rows| {
+        table(py, source, threads, (self.core.dim(), width), self.fills(), |rows| {
             let mut scores = Scores::default();
             predictor.measure(rows, wanted, &mut scores)?;
             Ok(pick(scores))
@@ -179,12 +184,12 @@ impl Model {
         let dim = self.core.dim();
         if matches!(self.core.content, Content::Classify(_)) {
             let predictor = self.class_predictor()?;
-            return table(py, source, threads, dim, 1, |rows| {
+            return table(py, source, threads, (dim, 1), self.fills(), |rows| {
                 Ok(predictor.classify(rows)?.into_iter().map(|label| label as i32).collect())
             });
         }
         let predictor = self.predictor()?;
-        table(py, source, threads, dim, 1, |rows| {
+        table(py, source, threads, (dim, 1), self.fills(), |rows| {
             let mut scores = Scores::default();
             predictor.measure(rows, Wanted::default(), &mut scores)?;
             Ok(scores.labels.into_iter().map(|label| label as i32).collect())
@@ -237,7 +242,9 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let predictor = self.class_predictor()?;
-        table(py, source, threads, self.core.dim(), self.core.k, |rows| predictor.scores(rows))
+        table(py, source, threads, (self.core.dim(), self.core.k), self.fills(), |rows| {
+            predictor.scores(rows)
+        })
     }
 
     /// How columns are read of tables, as JSON.
@@ -286,7 +293,7 @@ impl Model {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let projector: Projector = self.core.projector().map_err(error::core)?;
-        table(py, source, threads, self.core.dim(), self.core.k, |rows| {
+        table(py, source, threads, (self.core.dim(), self.core.k), self.fills(), |rows| {
             let mut out = Vec::new();
             projector.project(rows, &mut out)?;
             Ok(out)

@@ -6,7 +6,7 @@ use compressive::ask::Distribution;
 use compressive::ask::compare::Comparison;
 use compressive::ask::drift::{Cause, Change, Place};
 use compressive::privacy::AnySketch;
-use compressive::{SketchOperator, SketchSpec as CoreSpec};
+use compressive::{Missing, SketchOperator, SketchSpec as CoreSpec};
 use compressive_io::write_atomic;
 use compressive_report::notebook;
 use compressive_report::words::thousands;
@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::error;
 use crate::private::PrivateSketch;
-use crate::source::{Source, source_of};
+use crate::source::{Source, source_of, tell};
 use crate::spec::SketchSpec;
 use crate::table::table;
 
@@ -110,6 +110,7 @@ impl Sketch {
     ) -> PyResult<(u64, u64)> {
         let operator = self.operator()?;
         let done = source.sketch_rows(py, &operator, threads, 1, progress)?;
+        tell(py, &done)?;
         let mut sums = self.lock();
         // A copy, so that a sketch that would be too full keeps what it has.
         let mut sum = sums.clone();
@@ -201,9 +202,14 @@ impl Sketch {
         let distribution = self.distribution(py)?;
         let spec = self.lock().spec().clone();
         let source = source_of(data, spec.columns, &spec.readings, None, false)?;
-        let all = table(py, &source.borrow(), threads, distribution.dim(), 1, |rows| {
-            distribution.log_densities(rows)
-        })?;
+        let all = table(
+            py,
+            &source.borrow(),
+            threads,
+            (distribution.dim(), 1),
+            spec.missing == Missing::Fill,
+            |rows| distribution.log_densities(rows),
+        )?;
         all.call_method0("ravel")
     }
 

@@ -162,7 +162,13 @@ impl Readable for Borrows<'_, '_> {
         let sketches = array::sketch(self.matrix, self.companions, operator, options.threads, self.watch)?;
         let keys = self.names.map_or_else(|| vec![String::new()], <[String]>::to_vec);
         let sketches: BTreeMap<String, CoreSketch> = keys.into_iter().zip(sketches).collect();
-        Ok(Outcome { sketches, rows_read: self.matrix.n_rows() as u64, rows_skipped: 0, filled: Vec::new() })
+        Ok(Outcome {
+            sketches,
+            rows_read: self.matrix.n_rows() as u64,
+            rows_skipped: 0,
+            filled: Vec::new(),
+            strays: Vec::new(),
+        })
     }
 
     fn is_read_once(&self) -> bool {
@@ -461,11 +467,7 @@ impl Source {
     ) -> PyResult<(Bound<'py, PyDict>, u64, u64)> {
         let operator: &Arc<SketchOperator> = &spec.operator;
         let done = self.sketch_rows(py, operator, threads, max_groups, progress)?;
-        if !done.filled.is_empty() {
-            let counts: Vec<String> = done.filled.iter().map(|(name, n)| format!("{name:?} {n}")).collect();
-            let text = format!("missing entries filled with the column's centre: {}", counts.join(", "));
-            warn(py, &format!("{text}; missing=\"skip\" leaves such rows out"))?;
-        }
+        tell(py, &done)?;
         let out = PyDict::new(py);
         for (key, sketch) in done.sketches {
             out.set_item(key, Sketch::new(sketch, operator))?;
@@ -494,8 +496,21 @@ pub fn source_of<'py>(
     Ok(made.cast_into()?)
 }
 
+/// Warns of entries that were filled.
+pub fn tell(py: Python<'_>, done: &Outcome) -> PyResult<()> {
+    if !done.filled.is_empty() {
+        let counts: Vec<String> = done.filled.iter().map(|(name, n)| format!("{name:?} {n}")).collect();
+        let text = format!("missing entries filled with the column's centre: {}", counts.join(", "));
+        warn(py, &format!("{text}; missing=\"skip\" leaves such rows out"))?;
+    }
+    for stray in &done.strays {
+        warn(py, &stray.to_string())?;
+    }
+    Ok(())
+}
+
 /// A warning to the user of Python.
-fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
+pub fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     py.import("warnings")?.call_method1("warn", (text,)).map(|_| ())
 }
 

@@ -248,7 +248,7 @@ impl SketchSpec {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let operator: &SketchOperator = &self.operator;
-        table(py, source, threads, operator.dim(), operator.sketch_len(), |rows| {
+        table(py, source, threads, (operator.dim(), operator.sketch_len()), false, |rows| {
             let mut out = Vec::new();
             features::rows(operator, rows, &mut out, &mut Scratch::default())?;
             Ok(out)
@@ -266,7 +266,7 @@ impl SketchSpec {
     ) -> PyResult<Bound<'py, PyArray2<u8>>> {
         let operator: &SketchOperator = &self.operator;
         let width = features::packed_len(blocks * operator.spec().size);
-        table(py, source, threads, operator.dim(), width, |rows| {
+        table(py, source, threads, (operator.dim(), width), false, |rows| {
             let mut out = Vec::new();
             features::packed(operator, blocks, rows, &mut out, &mut Scratch::default())?;
             Ok(out)

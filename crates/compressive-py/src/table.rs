@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use compressive::RowsRef;
-use compressive_io::{Ready, RowChunk, pass_in_order};
+use compressive::{Missing, RowsRef};
+use compressive_io::{Readable, Ready, RowChunk, pass_in_order};
 use numpy::ndarray::Array2;
 use numpy::{Element, PyArray2};
 use pyo3::prelude::*;
@@ -11,15 +11,16 @@ use pyo3::prelude::*;
 use crate::array::{Buffers, block_rows, moved, over_blocks};
 use crate::error;
 use crate::pass::watched;
-use crate::source::{Source, SourceKind, drive, lock, named};
+use crate::source::{Source, SourceKind, drive, lock, named, warn};
 
-/// `width` numbers for each row of a source, in the order of the rows.
+/// `width` numbers for each row of a source, in the order of the rows; with `fill` missing entries are handed
+/// on as NaN.
 pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
     py: Python<'py>,
     source: &Source,
     threads: usize,
-    dim: usize,
-    width: usize,
+    (dim, width): (usize, usize),
+    fill: bool,
     of_rows: impl Fn(RowsRef<'_>) -> compressive::Result<Vec<T>> + Sync + Send,
 ) -> PyResult<Bound<'py, PyArray2<T>>> {
     if source.names().len() != dim {
@@ -53,6 +54,9 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
             let mut values = Vec::new();
             drive(watch, threads, 1, |options| {
                 let mut dataset = lock(dataset);
+                if fill {
+                    Readable::treat_missing(&mut *dataset, Missing::Fill)?;
+                }
                 let new_worker = || {
                     |chunk: &RowChunk| {
                         let value = of_rows(chunk.rows())?;
@@ -66,6 +70,10 @@ pub fn table<'py, T: Element + Copy + Default + Send + Sync>(
             })
             .map_err(error::io)?;
             Ok(values)
+        })
+        .and_then(|values| {
+            let strays = lock(dataset).strays();
+            strays.iter().try_for_each(|stray| warn(py, &stray.to_string())).map(|()| values)
         })?,
     };
     let n = values.len().checked_div(width).unwrap_or(0);

@@ -48,7 +48,7 @@ pub fn telling_columns(shapes: &Shapes) -> Vec<(usize, f64)> {
 /// columns that tell most.
 pub fn axes(model: &Model, shapes: &Shapes) -> Vec<Axis> {
     if shapes.dim() <= 2 {
-        return columns(&model.columns);
+        return columns(&model.shown_columns());
     }
     let mut all = match &model.content {
         Content::Pca { mean, components, scale, .. } => components
@@ -59,7 +59,8 @@ pub fn axes(model: &Model, shapes: &Shapes) -> Vec<Axis> {
             .collect(),
         _ => directions(model, shapes),
     };
-    all.extend(telling_columns(shapes).into_iter().take(COLUMNS).map(|(c, _)| column(&model.columns, c)));
+    let names = model.shown_columns();
+    all.extend(telling_columns(shapes).into_iter().take(COLUMNS).map(|(c, _)| column(&names, c)));
     all
 }
 
@@ -122,7 +123,8 @@ fn directions(model: &Model, shapes: &Shapes) -> Vec<Axis> {
 fn ingredients(model: &Model, v: &[f64], sign: f64) -> String {
     let mut order: Vec<usize> = (0..v.len()).collect();
     order.sort_by(|&a, &b| v[b].abs().total_cmp(&v[a].abs()));
-    let part = |&c: &usize| format!("{} {}", number((100.0 * sign * v[c]).round() / 100.0), model.columns[c]);
+    let names = model.shown_columns();
+    let part = |&c: &usize| format!("{} {}", number((100.0 * sign * v[c]).round() / 100.0), names[c]);
     let parts: Vec<String> = order.iter().take(3).map(part).collect();
     format!("{}{}", parts.join(", "), if v.len() > 3 { " ..." } else { "" })
 }

@@ -69,7 +69,7 @@ impl Shown {
         let location = &model.locations()[component][self.at.clone()];
         let wide = deviation(model, component, self.at.start);
         match &self.column.reading {
-            Reading::Category { .. } => self.shares(location),
+            Reading::Category { .. } => level_shares(&self.column, location),
             Reading::Vector { .. } => vector(location),
             reading if !reading.periods().is_empty() => {
                 let time = matches!(reading, Reading::Time { .. });
@@ -87,22 +87,71 @@ impl Shown {
             }
         }
     }
+}
 
-    /// The most frequent levels, with their shares.
-    fn shares(&self, location: &[f64]) -> String {
-        let names = self.column.coordinates();
-        let mut shares: Vec<(&str, f64)> = names
-            .iter()
-            .map(|name| &name[self.column.column.len() + 1..])
-            .zip(location.iter().map(|share| share.clamp(0.0, 1.0)))
-            .collect();
-        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let frequent = shares.iter().filter(|(_, share)| *share >= SHARE_SHOWN).count();
-        let shown = &shares[..frequent.clamp(1, LEVELS_SHOWN.min(shares.len()))];
-        let words: Vec<String> =
-            shown.iter().map(|(level, share)| format!("{} {:.0}%", cut(level), 100.0 * share)).collect();
-        words.join(" ")
+/// A coordinate in words.
+pub struct Coordinate {
+    /// Its name for people.
+    pub name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Number,
+    Date,
+    /// The share of a level.
+    Share,
+}
+
+/// The coordinates of some columns.
+pub fn coordinates(table: &[Column]) -> Vec<Coordinate> {
+    let of = |column: &Column| {
+        let kind = match &column.reading {
+            Reading::Category { .. } => Kind::Share,
+            Reading::Time { periods, .. } if periods.is_empty() => Kind::Date,
+            _ => Kind::Number,
+        };
+        column.shown().into_iter().map(|name| Coordinate { name, kind }).collect::<Vec<_>>()
+    };
+    table.iter().flat_map(of).collect()
+}
+
+impl Coordinate {
+    /// A place on it.
+    pub fn place(&self, x: f64) -> String {
+        match self.kind {
+            Kind::Number => number(x),
+            Kind::Date => calendar::show(x, false),
+            Kind::Share => format!("{:.0}%", 100.0 * x.clamp(0.0, 1.0)),
+        }
     }
+
+    /// How far around a place rows are; none where that is 0, and for shares, which tell it themselves.
+    pub fn width(&self, width: f64) -> Option<String> {
+        match self.kind {
+            Kind::Number => Some(number(width)),
+            Kind::Date => Some(duration(width)),
+            Kind::Share => None,
+        }
+        .filter(|_| width > 0.0)
+    }
+}
+
+/// The most frequent levels of a category, with their shares.
+pub fn level_shares(column: &Column, location: &[f64]) -> String {
+    let names = column.coordinates();
+    let mut shares: Vec<(&str, f64)> = names
+        .iter()
+        .map(|name| &name[column.column.len() + 1..])
+        .zip(location.iter().map(|share| share.clamp(0.0, 1.0)))
+        .collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let frequent = shares.iter().filter(|(_, share)| *share >= SHARE_SHOWN).count();
+    let shown = &shares[..frequent.clamp(1, LEVELS_SHOWN.min(shares.len()))];
+    let words: Vec<String> =
+        shown.iter().map(|(level, share)| format!("{} {:.0}%", cut(level), 100.0 * share)).collect();
+    words.join(" ")
 }
 
 /// A level, or the start of a long one.
@@ -139,7 +188,7 @@ fn place(at: &[f64], period: f64, time: bool) -> String {
 }
 
 /// A number of seconds in a unit that a person would use.
-fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 86_400.0 => format!("{} d", number(s / 86_400.0)),
         s if s >= 3600.0 => format!("{} h", number(s / 3600.0)),
@@ -167,8 +216,8 @@ mod tests {
         let levels = ["Ideal", "Good", "Fair"].map(String::from).to_vec();
         let table = vec![
             column("cut", Reading::Category { levels, other: true }),
-            column("when", Reading::Time { periods: vec![] }),
-            column("hour", Reading::Time { periods: vec![86_400.0] }),
+            column("when", Reading::time(vec![])),
+            column("hour", Reading::time(vec![86_400.0])),
             column("v", Reading::Vector { length: 3 }),
         ];
         let first = vec![0.612, 0.304, 0.05, 0.034, 1.357e9, 0.0, 0.9, 0.25, -1.0, 3.0];

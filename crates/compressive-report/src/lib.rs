@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod axes;
-mod columns;
+pub mod columns;
 mod html;
 pub mod notebook;
 mod page;

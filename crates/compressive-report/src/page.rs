@@ -4,7 +4,7 @@ use compressive::ask::explain::{Explanation, explain};
 use compressive::learn::Candidate;
 use compressive::model::{Content, Model};
 use compressive::privacy::AnySketch;
-use compressive::{Moments, Result, SketchOperator, Vocabulary};
+use compressive::{Column, Moments, Result, SketchOperator, Vocabulary};
 
 use crate::axes::{Axis, axes, columns};
 use crate::html::escape;
@@ -68,7 +68,10 @@ impl<'a> View<'a> {
         };
         let axes = match (material.model, &shapes) {
             (Some(model), Some(shapes)) => axes(model, shapes),
-            _ => columns(&material.total.spec().columns),
+            _ => {
+                let table = material.total.spec().table_columns();
+                columns(&table.iter().flat_map(Column::shown).collect::<Vec<_>>())
+            }
         };
         Ok(View { moments, explanation, shapes, axes, rows, material })
     }

@@ -177,7 +177,7 @@ fn principal(model: &Model) -> String {
     let (k, shown) = (model.k.min(COMPONENTS_SHOWN), model.dim().min(COLUMNS_SHOWN));
     let more = if model.dim() > shown { "  ..." } else { "" };
     let mut table = vec![["", "variance", "share"].map(String::from).to_vec()];
-    table[0].extend(model.columns[..shown].iter().cloned());
+    table[0].extend(model.shown_columns().into_iter().take(shown));
     for (l, (component, variance)) in components.iter().zip(explained_variance).enumerate().take(k) {
         let mut row = vec![format!("pc{}", l + 1), number(*variance), format!("{:.2}%", share(*variance))];
         row.extend(component[..shown].iter().map(|x| format!("{x:.3}")));

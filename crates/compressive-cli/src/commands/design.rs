@@ -75,6 +75,7 @@ pub fn open_job(job: &Job, quiet: bool) -> Result<Dataset> {
 }
 
 fn tell_left_out(dataset: Dataset, quiet: bool) -> Result<Dataset> {
+    dataset.remarks().iter().for_each(|text| note(quiet, text));
     notes::left_out(dataset.left_out(), "").iter().for_each(|text| note(quiet, text));
     Ok(dataset)
 }

@@ -11,7 +11,7 @@ use compressive::learn::{Decoder, Learned};
 use compressive::model::Generator;
 use compressive_data::Rows;
 use compressive_data::metric::{Reference, median_distance};
-use compressive_io::{Cells, ReadOptions};
+use compressive_io::ReadOptions;
 use serde_json::json;
 
 use super::design::{note, open};
@@ -81,14 +81,13 @@ fn params(args: &FitArgs) -> TrainParams {
 }
 
 /// Draws rows.
-pub fn sample(args: &SampleArgs, generator: &Generator, columns: &[String]) -> Result<()> {
-    let (dim, mut done) = (generator.dim(), 0);
+pub fn sample(args: &SampleArgs, generator: &Generator, table: &[Column]) -> Result<()> {
+    let mut done = 0;
     interrupt::watched(|cancel| {
-        write_rows(args, columns, cancel, &mut |rows| {
+        write_rows(args, table, cancel, &mut |rows| {
             let values = generator.sample_from(done, rows, args.seed.seed)?;
             done += rows;
-            let column = |c: usize| Cells::F64(values.iter().skip(c).step_by(dim).copied().collect());
-            Ok((0..dim).map(column).collect())
+            Ok(values)
         })
     })?
 }

@@ -1,15 +1,19 @@
 //! `inspect`: what a person wants to know about a sketch, a spec or a model.
 
+use std::ops::Range;
+
 use anyhow::{Result, bail};
 use compressive::model::Model;
 use compressive::privacy::{AnySketch, PrivateSketch};
-use compressive::{Map, Named, Sketch, SketchSpec, WORKING_LIMIT, Wave};
+use compressive::reading::places;
+use compressive::{Column, Map, Named, Reading, Sketch, SketchSpec, WORKING_LIMIT, Wave, calendar};
 use serde_json::json;
 
 use super::{read, read_any_sketch, read_model, read_spec};
 use crate::args::InspectArgs;
 use crate::output::{self, bytes, count, number, plot};
 use crate::words::Flags;
+use compressive_report::columns::{duration, level_shares};
 use compressive_report::{promise, text as words};
 
 /// Shows a sketch, a spec or a model.
@@ -307,22 +311,44 @@ fn describe_spec(spec: &SketchSpec) -> String {
     if let Some(source) = promise::source(spec) {
         text.push_str(&format!("source       {source}\n"));
     }
+    text + &columns(spec)
+}
+
+/// The columns of the table: their centres and ranges, or the shares of their levels.
+fn columns(spec: &SketchSpec) -> String {
     const SHOWN: usize = 20;
-    let width = spec.columns.iter().take(SHOWN).map(|c| c.chars().count()).max().unwrap_or(0).max(6);
-    text.push_str(&format!(
-        "\n{:width$}  {:>12}  {:>12}  {:>12}  {:>12}\n",
-        "column", "centre", "spread", "low", "high"
-    ));
-    for (c, name) in spec.columns.iter().enumerate().take(SHOWN) {
+    let table = spec.table_columns();
+    let named: Vec<(String, Range<usize>, &Column)> = places(&table)
+        .flat_map(|(column, at)| match &column.reading {
+            Reading::Category { .. } => vec![(column.column.clone(), at, column)],
+            _ => column.coordinates().into_iter().zip(at).map(|(name, c)| (name, c..c + 1, column)).collect(),
+        })
+        .collect();
+    let width = named.iter().take(SHOWN).map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(6);
+    let mut text =
+        format!("\n{:width$}  {:>12}  {:>12}  {:>12}  {:>12}\n", "column", "centre", "spread", "low", "high");
+    for (name, at, column) in named.iter().take(SHOWN) {
+        let c = at.start;
+        let (show, spread): (&dyn Fn(f64) -> String, String) = match &column.reading {
+            Reading::Category { .. } => {
+                let shares = level_shares(column, &spec.transform.centre[at.clone()]);
+                text.push_str(&format!("{name:width$}  {shares}\n"));
+                continue;
+            }
+            Reading::Time { periods, .. } if periods.is_empty() => {
+                (&|seconds| calendar::show(seconds, false), duration(spec.transform.spread[c]))
+            }
+            _ => (&number, number(spec.transform.spread[c])),
+        };
         let (low, high) = match &spec.bounds {
-            Some(b) => (number(b.low[c]), number(b.high[c])),
+            Some(b) => (show(b.low[c]), show(b.high[c])),
             None => ("-".into(), "-".into()),
         };
-        let (centre, spread) = (number(spec.transform.centre[c]), number(spec.transform.spread[c]));
+        let centre = show(spec.transform.centre[c]);
         text.push_str(&format!("{name:width$}  {centre:>12}  {spread:>12}  {low:>12}  {high:>12}\n"));
     }
-    if spec.dim() > SHOWN {
-        text.push_str(&format!("... and {} more (--json shows all)\n", spec.dim() - SHOWN));
+    if named.len() > SHOWN {
+        text.push_str(&format!("... and {} more (--json shows all)\n", named.len() - SHOWN));
     }
     text
 }

@@ -86,6 +86,11 @@ pub fn reading(model: &Model) -> ReadOptions {
     ReadOptions { missing, ..ReadOptions::default() }
 }
 
+/// How rows for a sketch are read: with missing entries as its recipe has them.
+pub fn reading_of(spec: &SketchSpec) -> ReadOptions {
+    ReadOptions { missing: spec.missing, ..ReadOptions::default() }
+}
+
 /// Reads a sketch file of either kind.
 pub fn read_any_sketch(path: &Path) -> Result<AnySketch> {
     if path.is_dir() {

@@ -10,8 +10,8 @@ use compressive_io::{Dataset, ReadOptions};
 use serde_json::json;
 
 use super::design::{Way, find_recipe, job, note, open, open_job, request, tell_reasons};
-use super::read_spec;
 use super::sketch::with_progress;
+use super::{read_spec, reading_of};
 use crate::args::{EveryArg, PushArgs};
 use crate::output::{self, count, seconds};
 
@@ -30,7 +30,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
     let local = args.local_epsilon.map(|epsilon| LocalResponse::new(operator.spec(), epsilon)).transpose()?;
     let mut dataset = match opened {
         Some(dataset) => dataset,
-        None => open(&args.data, Some(operator.spec().table_columns()), ReadOptions::default())?,
+        None => open(&args.data, Some(operator.spec().table_columns()), reading_of(operator.spec()))?,
     };
     let place =
         Place { stream: &args.stream, bucket: args.bucket.as_deref(), fingerprint: operator.fingerprint() };

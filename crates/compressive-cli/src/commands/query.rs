@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use compressive::ask::query::{Answer, Bin, Estimate, Query, QueryParams, Value, answer};
 use compressive::privacy::AnySketch;
+use compressive::{Column, Reading, calendar};
 use serde_json::json;
 
 use super::read_any_sketch;
@@ -36,17 +37,34 @@ pub fn run(args: &QueryArgs) -> Result<()> {
     let exact = |answer: &Answer| matches!(&answer.value, Value::Number(estimate) if estimate.exact);
     let intervals = if answers.iter().all(exact) { "" } else { ", with 95% intervals" };
     let mut text = format!("from the sketch of {}{intervals}:\n", count(rows.max(0.0) as u64, "row"));
-    answers.iter().for_each(|answer| text.push_str(&describe(answer)));
+    let table = sketch.spec().table_columns();
+    answers.iter().for_each(|answer| text.push_str(&describe(answer, &table)));
     output::print(&text)
 }
 
-fn describe(answer: &Answer) -> String {
+fn describe(answer: &Answer, table: &[Column]) -> String {
     match &answer.value {
+        Value::Number(estimate) if is_date(&answer.query, table) => {
+            let show = |seconds: f64| calendar::show(seconds, true);
+            let (low, high) = (show(estimate.low), show(estimate.high));
+            let interval = if estimate.exact { "exact".to_owned() } else { format!("[{low}, {high}]") };
+            format!("{}  {}  {interval}\n", answer.query, show(estimate.value))
+        }
         Value::Number(estimate) => {
             format!("{}  {}{}\n", answer.query, interval(estimate), private_part(estimate))
         }
         Value::Histogram { bins } => histogram(&answer.query, bins),
     }
+}
+
+/// Whether a query asks for the mean or a quantile of a column of dates.
+fn is_date(query: &str, table: &[Column]) -> bool {
+    let asked = ["mean(", "quantile("].iter().find_map(|start| query.strip_prefix(start));
+    let name = asked.map(|rest| rest.split([',', ')']).next().unwrap_or_default().trim().trim_matches('`'));
+    let whole = query.matches('(').count() == 1 && query.ends_with(')');
+    let date =
+        |column: &Column| matches!(&column.reading, Reading::Time { periods, .. } if periods.is_empty());
+    whole && table.iter().any(|column| date(column) && Some(column.column.as_str()) == name)
 }
 
 /// `1.25  [1.2, 1.3]`, or `1.25  exact`.
@@ -90,6 +108,21 @@ fn histogram(query: &str, bins: &[Bin]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_and_quantiles_of_dates_are_dates() {
+        let table = [Column { column: "day".into(), reading: Reading::time(vec![]) }, Column::number("x")];
+        for (query, expected) in [
+            ("mean(day)", true),
+            ("quantile(`day`, 0.5)", true),
+            ("mean(x)", false),
+            ("std(day)", false),
+            ("mean(day) - mean(day)", false),
+            ("mean(day * x)", false),
+        ] {
+            assert_eq!(is_date(query, &table), expected, "{query}");
+        }
+    }
 
     #[test]
     fn a_histogram_has_a_line_for_each_bin_with_its_share() {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::design::{note, open};
 use super::sketch::with_progress;
-use super::{check_output, is_sketch, read_distribution, read_model, reading};
+use super::{check_output, is_sketch, read_distribution, read_model, reading, reading_of};
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
 
@@ -29,7 +29,7 @@ impl Law {
     fn read(args: &ScoreArgs) -> Result<(Law, Vec<Column>, ReadOptions)> {
         if is_sketch(&args.model)? {
             let (distribution, spec) = read_distribution(&args.model)?;
-            return Ok((Law::Sketch(Box::new(distribution)), spec.table_columns(), ReadOptions::default()));
+            return Ok((Law::Sketch(Box::new(distribution)), spec.table_columns(), reading_of(&spec)));
         }
         let model = read_model(&args.model)?;
         if !matches!(model.content, Content::Gmm { .. }) {

@@ -2,10 +2,11 @@
 
 use anyhow::{Result, bail};
 use compressive::model::Model;
-use compressive_io::{ReadOptions, Ready, RowChunk, pass_in_order};
+use compressive_io::{Ready, RowChunk, pass_in_order};
 use serde_json::json;
 
 use super::design::{note, open};
+use super::reading;
 use super::sketch::with_progress;
 use crate::args::ScoreArgs;
 use crate::output::{self, count, number};
@@ -28,7 +29,7 @@ pub fn run(args: &ScoreArgs, model: &Model) -> Result<()> {
     }
     let projector = model.projector()?;
     let data = args.data.data_args();
-    let mut dataset = open(&data, Some(model.table_columns()), ReadOptions::default())?;
+    let mut dataset = open(&data, Some(model.table_columns()), reading(model))?;
     let mut total = Total::default();
     with_progress(&mut dataset, args.data.threads.count(), args.data.quiet, |dataset, options| {
         let new_worker = || {

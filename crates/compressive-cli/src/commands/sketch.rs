@@ -116,7 +116,9 @@ pub fn with_progress<T>(
         pass(dataset, &options)
     });
     bar.finish_and_clear();
-    Ok(result??)
+    let done = result??;
+    dataset.strays().iter().for_each(|stray| note(quiet, &stray.to_string()));
+    Ok(done)
 }
 
 fn backend(name: &str) -> Result<Backend> {

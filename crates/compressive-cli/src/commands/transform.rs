@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use compressive::model::Projector;
 use compressive_io::{
-    CellType, Cells, Dataset, Encoded, ReadOptions, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
+    CellType, Cells, Dataset, Encoded, Ready, RowChunk, TableFormat, TableWriter, pass_in_order,
 };
 use serde_json::json;
 
 use super::design::{note, open};
 use super::inspect::is_model;
 use super::sketch::with_progress;
-use super::{check_output, read, read_model};
+use super::{check_output, read, read_model, reading};
 use crate::args::TransformArgs;
 use crate::output::{self, count, seconds};
 
@@ -38,7 +38,7 @@ fn coordinates(args: &TransformArgs) -> Result<()> {
     let projector = model.projector().with_context(|| args.source.display().to_string())?;
     let columns: Vec<(String, CellType)> = (1..=model.k).map(|l| (format!("pc{l}"), CellType::F64)).collect();
     let format = TableFormat::of(&args.output, &columns)?;
-    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), ReadOptions::default())?;
+    let mut dataset = open(&args.data.data_args(), Some(model.table_columns()), reading(&model))?;
     let new_worker = || |chunk: &RowChunk| work(&projector, &format, chunk);
     let Written { rows, bad, elapsed } = write_rows(args, &mut dataset, &format, &new_worker)?;
     if args.json {

@@ -5,9 +5,13 @@
 //! block knows the number of its first row and line, so that errors name them whatever the order of the
 //! workers.
 //!
-//! What it does not do: decimal commas, thousands separators, comments, encodings other than UTF-8.
+//! Fields are in UTF-8 or, where they are not, in Windows-1252; numbers may have decimal commas, separators
+//! of thousands and signs ([`notation`]).
+//!
+//! What it does not do: comments, UTF-16.
 
 mod dialect;
+mod notation;
 pub(crate) mod number;
 mod parse;
 mod record;
@@ -44,7 +48,7 @@ pub(crate) fn open_file(path: &Arc<str>, tab: bool, gz: bool, options: &ReadOpti
     }
     let (input, _) = file.input()?;
     let (dialect, columns) = probe(path, &mut PeekReader::new(input), tab, options)?;
-    let has_rows = dialect.has_rows;
+    let (has_rows, remarks) = (dialect.has_rows, dialect.remarks.clone());
     file.dialect = Some(dialect);
     Ok(Opened {
         path: Arc::clone(path),
@@ -52,6 +56,7 @@ pub(crate) fn open_file(path: &Arc<str>, tab: bool, gz: bool, options: &ReadOpti
         has_rows,
         n_rows: None,
         n_bytes: Some(n_bytes),
+        remarks,
         table: Box::new(file),
     })
 }
@@ -59,7 +64,7 @@ pub(crate) fn open_file(path: &Arc<str>, tab: bool, gz: bool, options: &ReadOpti
 /// Opens text that arrives through a stream, already decompressed.
 pub(crate) fn open_stream(path: &Arc<str>, mut stream: PeekReader, options: &ReadOptions) -> Result<Opened> {
     let (dialect, columns) = probe(path, &mut stream, false, options)?;
-    let has_rows = dialect.has_rows;
+    let (has_rows, remarks) = (dialect.has_rows, dialect.remarks.clone());
     let table = CsvStream { path: Arc::clone(path), stream: Some(stream), dialect };
     Ok(Opened {
         path: Arc::clone(path),
@@ -67,6 +72,7 @@ pub(crate) fn open_stream(path: &Arc<str>, mut stream: PeekReader, options: &Rea
         has_rows,
         n_rows: None,
         n_bytes: None,
+        remarks,
         table: Box::new(table),
     })
 }
@@ -178,7 +184,7 @@ impl CsvFile {
         bytes.truncate(end.max(from));
         bytes.drain(..from);
         let sample_plan = Arc::new(Plan { chunk_rows: rows, ..(**plan).clone() });
-        let roles = Arc::new(Roles::new(&sample_plan, dialect.delimiter));
+        let roles = Arc::new(Roles::new(&sample_plan, dialect));
         let mut reader = block_reader(block, &sample_plan, &roles, 1, 1);
         let mut chunk = RowChunk::default();
         if matches!(reader.next_rows(&mut chunk), Ok(true)) {
@@ -264,7 +270,7 @@ impl Blocks {
             input,
             count,
             plan: Arc::clone(plan),
-            roles: Arc::new(Roles::new(plan, dialect.delimiter)),
+            roles: Arc::new(Roles::new(plan, dialect)),
             delimiter: dialect.delimiter,
             pool: BufferPool::default(),
             carry: Vec::new(),

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::number;
-use super::record::{empty_line, next_field};
 use compressive::Missing;
 
+use super::dialect::Dialect;
+use super::notation::Notation;
+use super::number;
+use super::record::{empty_line, next_field};
 use crate::chunk::{RowChunk, RowReader, Slot, usable_weight};
-use crate::entry::{Entry, Taken, is_missing, parse_number};
+use crate::entry::{Entry, Taken, is_missing, text_of};
 use crate::error::{Error, Result};
 use crate::fileio::PooledBuffer;
 use crate::plan::{Plan, quote};
@@ -19,10 +21,12 @@ pub(super) struct Roles {
     /// What features are besides: the row's weight or group.
     besides: Vec<(usize, Slot)>,
     delimiter: u8,
+    /// How numbers are written.
+    notations: Arc<[Notation]>,
 }
 
 impl Roles {
-    pub(super) fn new(plan: &Plan, delimiter: u8) -> Self {
+    pub(super) fn new(plan: &Plan, dialect: &Dialect) -> Self {
         let mut slots = vec![None; plan.width];
         for (i, source) in plan.sources.iter().enumerate() {
             let plain = matches!(source.entry, Entry::Number);
@@ -36,7 +40,11 @@ impl Roles {
                 None => {}
             }
         }
-        Roles { slots, besides, delimiter }
+        Roles { slots, besides, delimiter: dialect.delimiter, notations: Arc::clone(&dialect.notations) }
+    }
+
+    fn notation(&self, column: usize) -> Notation {
+        self.notations.get(column).copied().unwrap_or_default()
     }
 }
 
@@ -96,69 +104,60 @@ impl BlockReader {
         let block = &block.bytes[..];
         let row_start = out.doubles.len();
         out.doubles.resize(row_start + self.plan.dim(), 0.0);
-        let mut at = self.at;
-        let mut column = 0;
-        let (mut bad, mut gap) = (None, false);
-        let missing = self.plan.missing;
+        let (mut at, mut column) = (self.at, 0);
+        let mut found = Found::default();
         loop {
             let start = at;
             let slot = roles.slots.get(column).copied().flatten();
-            let plain =
-                matches!(slot, Some(Slot::Feature(_))).then(|| plain_number(block, at, roles.delimiter));
-            let last = if let (Some(Slot::Feature(i)), Some(Some((value, next, last)))) = (slot, plain) {
+            let plain = match slot {
+                Some(Slot::Feature(i)) if roles.notation(column).is_plain() => {
+                    plain_number(block, at, roles.delimiter).map(|number| (i, number))
+                }
+                _ => None,
+            };
+            let last = if let Some((i, (value, next, last))) = plain {
                 out.doubles[row_start + i] = value;
                 at = next;
                 last
             } else {
                 let field = next_field(block, at, roles.delimiter, scratch);
                 at = field.next;
-                if let Some(Slot::Feature(i)) = slot
-                    && missing != Missing::Error
-                    && is_missing(field.text)
-                {
-                    out.doubles[row_start + i] = f64::NAN;
-                    out.has_missing = true;
-                    gap = true;
-                } else if let Some(Slot::Entry(i)) = slot {
-                    let source = &self.plan.sources[i];
-                    let from = row_start + source.at;
-                    let entries = &mut out.doubles[from..from + source.width];
-                    match source.entry.take_text(field.text, entries) {
-                        Taken::Good => {}
-                        Taken::Missing if missing != Missing::Error => {
-                            entries.fill(f64::NAN);
-                            out.has_missing = true;
-                            gap = true;
-                        }
-                        _ => {
-                            bad.get_or_insert_with(|| (Slot::Entry(i), describe(field.text)));
-                        }
-                    }
-                } else if let Some(slot) = slot
-                    && !take_field(slot, field.text, row_start, out)
-                {
-                    bad.get_or_insert_with(|| (slot, describe(field.text)));
+                if let Some(slot) = slot {
+                    let taken =
+                        take_field(slot, field.text, (&self.plan, roles.notation(column)), row_start, out);
+                    found.note(&self.plan, slot, taken, field.text);
                 }
                 field.last
             };
             for &(_, slot) in roles.besides.iter().filter(|(besides, _)| *besides == column) {
                 let field = next_field(block, start, roles.delimiter, scratch);
-                if !take_field(slot, field.text, row_start, out) {
-                    bad.get_or_insert_with(|| (slot, describe(field.text)));
-                }
+                let taken =
+                    take_field(slot, field.text, (&self.plan, roles.notation(column)), row_start, out);
+                found.note(&self.plan, slot, taken, field.text);
             }
             column += 1;
             if last {
                 break;
             }
         }
-        self.at = at;
+        let record_start = std::mem::replace(&mut self.at, at);
+        let Found { bad, gap, strays } = found;
         match bad {
-            _ if column != self.plan.width => Record::Ragged(column),
-            Some((slot, text)) => Record::Bad(slot, text),
-            None if gap && missing == Missing::Skip => Record::Gap,
-            None => Record::Good,
+            _ if column != self.plan.width => return Record::Ragged(column),
+            Some((slot, text)) => return Record::Bad(slot, text),
+            None => {}
         }
+        for (source, text) in strays {
+            let row = self.first_row + self.done;
+            self.plan.strays.count(&self.plan, source, row, || (text, Some(self.line(record_start))));
+        }
+        out.has_missing |= gap;
+        if gap && self.plan.missing == Missing::Skip { Record::Gap } else { Record::Good }
+    }
+
+    /// Line of a place in the block, from 1.
+    fn line(&self, at: usize) -> u64 {
+        self.first_line + self.block.bytes[..at].iter().filter(|&&byte| byte == b'\n').count() as u64
     }
 
     /// Takes back what a bad record left in `out`.
@@ -171,8 +170,7 @@ impl BlockReader {
 
     fn error(&self, start: usize, record: Record) -> Error {
         let row = self.first_row + self.done;
-        let before = self.block.bytes[..start].iter().filter(|&&byte| byte == b'\n').count();
-        let line = self.first_line + before as u64;
+        let line = self.line(start);
         match record {
             Record::Bad(slot, text) => self.plan.bad(slot, row, Some(line), text),
             Record::Ragged(found) => Error::Ragged {
@@ -203,33 +201,87 @@ fn plain_number(block: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize, b
     }
 }
 
-/// Stores a field; `false` if it cannot be used.
-fn take_field(slot: Slot, text: &[u8], row_start: usize, out: &mut RowChunk) -> bool {
-    let number = || number::parse(text).filter(|value| value.is_finite());
-    match slot {
-        Slot::Feature(i) => match parse_number(text) {
-            Some(value) => out.doubles[row_start + i] = value,
-            None => return false,
-        },
-        Slot::Entry(_) => unreachable!("entries are read on their way"),
-        Slot::Weight => match number() {
-            Some(weight) if usable_weight(weight) => out.weights.push(weight),
-            _ => return false,
-        },
-        Slot::Group => {
-            // Bytes that are no UTF-8 would all become the same replacement character, and different groups
-            // one.
-            let key = std::str::from_utf8(text).map_or("", str::trim);
-            if key.is_empty() {
-                return false;
+/// What the fields of a record turned out to be.
+#[derive(Default)]
+struct Found {
+    /// The first that cannot be used.
+    bad: Option<(Slot, String)>,
+    /// Whether an entry is missing.
+    gap: bool,
+    /// Entries that count as missing, with their column.
+    strays: Vec<(usize, String)>,
+}
+
+impl Found {
+    fn note(&mut self, plan: &Plan, slot: Slot, taken: Taken, text: &[u8]) {
+        let source = match slot {
+            Slot::Feature(coordinate) => Some(plan.source_of(coordinate)),
+            Slot::Entry(source) => Some(source),
+            Slot::Weight | Slot::Group => None,
+        };
+        match (taken, source) {
+            (Taken::Good, _) => {}
+            (Taken::Missing, Some(_)) if plan.missing != Missing::Error => self.gap = true,
+            (Taken::Stray, Some(source)) if plan.excuses => {
+                self.gap = true;
+                self.strays.push((source, describe(text)));
             }
-            out.keys.push(key);
+            _ => {
+                self.bad.get_or_insert_with(|| (slot, describe(text)));
+            }
         }
     }
-    true
+}
+
+/// Stores a field, NaN for a missing one or a stray.
+fn take_field(
+    slot: Slot,
+    text: &[u8],
+    (plan, notation): (&Plan, Notation),
+    row_start: usize,
+    out: &mut RowChunk,
+) -> Taken {
+    match slot {
+        Slot::Feature(i) => {
+            let value = notation.parse(text);
+            out.doubles[row_start + i] = value.unwrap_or(f64::NAN);
+            match value {
+                Some(_) => Taken::Good,
+                None if is_missing(text) => Taken::Missing,
+                // Infinity is a number, and no missing one.
+                None if number::parse(text).is_some() => Taken::Bad,
+                None => Taken::Stray,
+            }
+        }
+        Slot::Entry(i) => {
+            let source = &plan.sources[i];
+            let entries = &mut out.doubles[row_start + source.at..row_start + source.at + source.width];
+            let taken = source.entry.take_text(text, entries);
+            if taken != Taken::Good {
+                entries.fill(f64::NAN);
+            }
+            taken
+        }
+        Slot::Weight => {
+            match number::parse(text).filter(|weight| weight.is_finite() && usable_weight(*weight)) {
+                Some(weight) => {
+                    out.weights.push(weight);
+                    Taken::Good
+                }
+                None => Taken::Bad,
+            }
+        }
+        Slot::Group => match text_of(text).trim() {
+            "" => Taken::Bad,
+            key => {
+                out.keys.push(key);
+                Taken::Good
+            }
+        },
+    }
 }
 
 fn describe(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
+    let text = text_of(text);
     if text.trim().is_empty() { "an empty field".to_owned() } else { quote(&text) }
 }

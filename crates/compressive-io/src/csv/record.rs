@@ -4,6 +4,8 @@
 //! delimiter is taken as it stands. A quote anywhere else is an ordinary character. Records end at a newline
 //! outside quotes, with an optional carriage return before it; empty lines are skipped.
 
+use crate::entry::text_of;
+
 /// A field: its text without quotes, the position after its terminator, and whether it ends the record.
 pub(super) struct Field<'a> {
     pub text: &'a [u8],
@@ -88,7 +90,7 @@ pub(super) fn record(
     loop {
         let field = next_field(block, at, delimiter, &mut scratch);
         if fields.len() < limit {
-            fields.push(String::from_utf8_lossy(field.text).into_owned());
+            fields.push(text_of(field.text).into_owned());
         }
         at = field.next;
         if field.last {

@@ -77,7 +77,8 @@ fn finish(
     n_bytes: Option<u64>,
     table: Box<dyn Table>,
 ) -> Opened {
-    Opened { path: Arc::clone(path), columns, has_rows: n_rows > 0, n_rows: Some(n_rows), n_bytes, table }
+    let (has_rows, n_rows, remarks) = (n_rows > 0, Some(n_rows), Vec::new());
+    Opened { path: Arc::clone(path), columns, has_rows, n_rows, n_bytes, remarks, table }
 }
 
 fn columns(header: &Header) -> Vec<ColumnInfo> {

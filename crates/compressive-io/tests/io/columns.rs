@@ -110,15 +110,14 @@ fn a_text_column_asked_for_by_name_is_an_error() {
 }
 
 #[test]
-fn a_repeated_name_is_an_error_only_when_it_is_used() {
+fn columns_of_one_name_are_told_apart_and_it_is_said() {
     let folder = Folder::new();
     let path = folder.file("a.csv", "x,x,y\n1,2,3\n");
-    assert_says(
-        &failure(open(&[&path], &ReadOptions::default())),
-        &["2 columns named \"x\"", "leave them out"],
-    );
+    let dataset = open(&[&path], &ReadOptions::default()).unwrap();
+    assert_eq!(dataset.columns(), ["x", "x.1", "y"]);
+    assert_eq!(dataset.remarks(), ["another column named `x` is called `x.1`"]);
     let options = ReadOptions { exclude: vec!["x".into()], ..ReadOptions::default() };
-    assert_eq!(read_file(&path, &options).unwrap().values, [3.0]);
+    assert_eq!(read_file(&path, &options).unwrap().values, [2.0, 3.0]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float32Array, Float64Array, RecordBatch,
     RecordBatchIterator, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
-use compressive::{Column, Missing, Reading};
-use compressive_io::{Cyclic, Dataset, ReadOptions};
+use compressive::{Column, FrequencyLaw, Missing, Reading, SketchOperator, SketchSpec};
+use compressive_io::{Cyclic, Dataset, DriveOptions, ReadOptions, sketch_dataset};
 
 use crate::support::*;
 
@@ -86,8 +86,8 @@ fn table() -> Vec<Column> {
     vec![
         Column::number("x"),
         column("colour", Reading::Category { levels, other: false }),
-        column("day", Reading::Time { periods: vec![] }),
-        column("at", Reading::Time { periods: vec![] }),
+        column("day", Reading::time(vec![])),
+        column("at", Reading::time(vec![])),
         Column::number("ok"),
         column("v", Reading::Vector { length: 2 }),
     ]
@@ -201,9 +201,61 @@ fn what_is_no_date_where_dates_are_is_an_error() {
     let folder = Folder::new();
     let rows: String = (1..=20).map(|i| format!("2013-01-{i:02}\n")).collect();
     let path = folder.file("a.csv", format!("d\n{rows}soon\n"));
-    let mut dataset = open(&[&path], &interpreted()).unwrap();
+    let strict = ReadOptions { missing: Missing::Error, ..interpreted() };
+    let mut dataset = open(&[&path], &strict).unwrap();
     assert_eq!(dataset.pilot(1000, 0).unwrap().n_rows, 20);
     assert_says(&failure(read(&mut dataset)), &["row 21", "line 22", "\"soon\" is not a date"]);
+}
+
+fn operator(dataset: &Dataset) -> SketchOperator {
+    let mut spec = SketchSpec::new(dataset.columns().to_vec(), FrequencyLaw::AdaptedRadius, 10.0, 8);
+    spec.missing = Missing::Fill;
+    spec.build().unwrap()
+}
+
+#[test]
+fn a_stray_word_counts_as_missing_and_is_told() {
+    let folder = Folder::new();
+    let row = |i: usize| match i {
+        17 => "rotary,soon".to_owned(),
+        i => format!("{},2013-01-{:02}", 0.5 * i as f64, i % 28 + 1),
+    };
+    let rows: String = (0..60).map(|i| row(i) + "\n").collect();
+    let path = folder.file("a.csv", format!("x,d\n{rows}"));
+    let mut dataset = open(&[&path], &interpreted()).unwrap();
+    let pilot = dataset.pilot(1000, 0).unwrap();
+    assert_eq!((pilot.n_rows, pilot.rows.iter().filter(|x| x.is_nan()).count()), (60, 2));
+    let operator = operator(&dataset);
+    for _ in 0..2 {
+        let done = sketch_dataset(&mut dataset, &operator, &DriveOptions::default()).unwrap();
+        assert_eq!(done.filled, [("x".to_owned(), 1), ("d".to_owned(), 1)]);
+        let told: Vec<String> = done.strays.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told[0],
+            "1 entry of `x` counts as missing: \"rotary\" (row 18, line 19) is not a finite number"
+        );
+        assert!(told[1].contains("\"soon\" (row 18, line 19) is not a date"), "{told:?}");
+    }
+    let strict = ReadOptions { missing: Missing::Error, ..interpreted() };
+    assert_says(&failure(read_file(&path, &strict)), &["row 18", "line 19", "\"rotary\""]);
+}
+
+#[test]
+fn a_column_of_many_strays_is_a_category_or_refused() {
+    let folder = Folder::new();
+    let rows = |strays: usize| -> String {
+        (0..3000).map(|i| format!("{},{}\n", if i >= 3000 - strays { "3+" } else { "2" }, i % 7)).collect()
+    };
+    // The strays begin behind the lines that were looked at first.
+    let path = folder.file("a.csv", format!("n,x\n{}", rows(600)));
+    let mut dataset = open(&[&path], &interpreted()).unwrap();
+    let pilot = dataset.pilot(5000, 0).unwrap();
+    assert_eq!((pilot.columns, pilot.n_rows), (vec!["n=2".to_owned(), "n=3+".into(), "x".into()], 3000));
+    let named = ReadOptions { columns: Some(vec!["n".into(), "x".into()]), ..interpreted() };
+    let mut dataset = open(&[&path], &named).unwrap();
+    let operator = operator(&dataset);
+    let done = sketch_dataset(&mut dataset, &operator, &DriveOptions::default());
+    assert_says(&failure(done), &["row 2401", "\"3+\" is not a finite number", "600 of 3000"]);
 }
 
 #[test]

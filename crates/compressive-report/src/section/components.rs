@@ -2,10 +2,11 @@
 
 use compressive::model::{Content, Model};
 
+use crate::columns::{Coordinate, coordinates};
 use crate::html::{details, escape, section as part, table};
 use crate::page::{View, colour};
 use crate::shapes::Shapes;
-use crate::words::{number, thousands};
+use crate::words::thousands;
 
 /// Bars are drawn up to the longest, but to no more and no less than so many standard deviations.
 const REACH: (f64, f64) = (1.0, 4.0);
@@ -109,6 +110,7 @@ fn strip(line: &Line) -> String {
 
 fn profiles(model: &Model, shapes: &Shapes) -> Vec<Line> {
     let d = shapes.dim();
+    let table = coordinates(&model.table_columns());
     let all: Vec<(f64, f64)> =
         (0..d).map(|c| (shapes.mean(c), shapes.variances(c).1.sqrt().max(f64::MIN_POSITIVE))).collect();
     let score = |l: usize, c: usize| (shapes.means[l][c] - all[c].0) / all[c].1;
@@ -117,38 +119,32 @@ fn profiles(model: &Model, shapes: &Shapes) -> Vec<Line> {
     let line = |l: usize| {
         let scores: Vec<f64> = (0..d).map(|c| score(l, c)).collect();
         let tip = |c: usize| {
-            let width = match shapes.variance(l, c) {
-                0.0 => String::new(),
-                v => format!(" (± {})", number(v.sqrt())),
-            };
-            format!(
-                "{}: {}{width}, {:+.1} from all rows' {}",
-                model.columns[c],
-                number(shapes.means[l][c]),
-                scores[c],
-                number(all[c].0)
-            )
+            let column = &table[c];
+            let width = column.width(shapes.variance(l, c).sqrt());
+            let width = width.map_or_else(String::new, |width| format!(" (± {width})"));
+            let (here, there) = (column.place(shapes.means[l][c]), column.place(all[c].0));
+            format!("{}: {here}{width}, {:+.1} from all rows' {there}", column.name, scores[c])
         };
         Line {
             name: shapes.names[l].clone(),
             colour: shapes.colours[l],
             share: shapes.weights[l],
             bars: (0..d).map(|c| (scores[c] / most, tip(c))).collect(),
-            words: stands_out(model, &scores),
+            words: stands_out(&table, &scores),
         }
     };
     (0..shapes.k()).map(line).collect()
 }
 
 /// The columns furthest from those of all rows.
-fn stands_out(model: &Model, scores: &[f64]) -> String {
+fn stands_out(table: &[Coordinate], scores: &[f64]) -> String {
     let mut order: Vec<usize> = (0..scores.len()).filter(|&c| scores[c].abs() >= 0.5).collect();
     order.sort_by(|&a, &b| scores[b].abs().total_cmp(&scores[a].abs()));
     if order.is_empty() {
         return "near the middle in every column".into();
     }
     let word = |&c: &usize| {
-        format!("{} {} ({:+.1})", if scores[c] > 0.0 { "high" } else { "low" }, model.columns[c], scores[c])
+        format!("{} {} ({:+.1})", if scores[c] > 0.0 { "high" } else { "low" }, table[c].name, scores[c])
     };
     order.iter().take(NAMED).map(word).collect::<Vec<_>>().join(", ")
 }
@@ -157,16 +153,17 @@ fn principal(model: &Model) -> Vec<Line> {
     let Content::Pca { components, explained_variance, total_variance, .. } = &model.content else {
         return Vec::new();
     };
+    let names = model.shown_columns();
     let line = |(l, (v, variance)): (usize, (&Vec<f64>, &f64))| {
         let mut order: Vec<usize> = (0..v.len()).collect();
         order.sort_by(|&a, &b| v[b].abs().total_cmp(&v[a].abs()));
         let words: Vec<String> =
-            order.iter().take(NAMED).map(|&c| format!("{} {:+.2}", model.columns[c], v[c])).collect();
+            order.iter().take(NAMED).map(|&c| format!("{} {:+.2}", names[c], v[c])).collect();
         Line {
             name: format!("pc{}", l + 1),
             colour: l,
             share: variance / total_variance.max(f64::MIN_POSITIVE),
-            bars: v.iter().zip(&model.columns).map(|(x, c)| (*x, format!("{c}: {x:+.3}"))).collect(),
+            bars: v.iter().zip(&names).map(|(x, c)| (*x, format!("{c}: {x:+.3}"))).collect(),
             words: words.join(", "),
         }
     };
@@ -193,13 +190,14 @@ fn values(model: &Model, shapes: &Shapes) -> String {
             thousands((k * d) as u64)
         );
     }
-    let heads: Vec<String> = ["component".to_owned(), "weight".to_owned()]
-        .into_iter()
-        .chain(model.columns.iter().cloned())
-        .collect();
-    let cell = |l: usize, c: usize| match shapes.variance(l, c) {
-        0.0 => number(shapes.means[l][c]),
-        v => format!("{} ± {}", number(shapes.means[l][c]), number(v.sqrt())),
+    let heads: Vec<String> =
+        ["component".to_owned(), "weight".to_owned()].into_iter().chain(model.shown_columns()).collect();
+    let columns = coordinates(&model.table_columns());
+    let cell = |l: usize, c: usize| {
+        let middle = columns[c].place(shapes.means[l][c]);
+        columns[c]
+            .width(shapes.variance(l, c).sqrt())
+            .map_or(middle.clone(), |width| format!("{middle} ± {width}"))
     };
     let row = |l: usize| {
         let mut row = vec![shapes.names[l].clone(), format!("{:.2}%", 100.0 * shapes.weights[l])];

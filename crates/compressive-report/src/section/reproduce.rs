@@ -2,6 +2,7 @@
 
 use compressive::Command;
 
+use crate::columns::coordinates;
 use crate::html::{details, escape, section as part, table};
 use crate::page::View;
 use crate::words::number;
@@ -10,14 +11,15 @@ use crate::words::number;
 pub fn section(view: &View<'_>) -> String {
     let spec = view.material.total.spec();
     let commands: Vec<String> = view.material.commands.iter().map(|c| escape(c)).collect();
+    let table_columns = coordinates(&spec.table_columns());
     let heads = ["column", "centre", "spread", "low", "high"].map(String::from);
     let row = |c: usize| {
         let bound = |side: fn(&compressive::Bounds) -> &Vec<f64>| {
-            spec.bounds.as_ref().map_or("-".into(), |b| number(side(b)[c]))
+            spec.bounds.as_ref().map_or("-".into(), |b| table_columns[c].place(side(b)[c]))
         };
         vec![
-            spec.columns[c].clone(),
-            number(spec.transform.centre[c]),
+            table_columns[c].name.clone(),
+            table_columns[c].place(spec.transform.centre[c]),
             number(spec.transform.spread[c]),
             bound(|b| &b.low),
             bound(|b| &b.high),

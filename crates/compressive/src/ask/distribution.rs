@@ -97,7 +97,7 @@ impl Distribution {
             cumulative: sums.collect(),
             rounding,
             limits: limits(operator),
-            mixture: mixture(&blocks, &weights, total, &broad, &working),
+            mixture: mixture(&blocks, &weights, total, &broad, &working).filling(operator.spec().fill()),
             working,
             blocks,
         })
@@ -120,7 +120,8 @@ impl Distribution {
         (first..first + n_rows).flat_map(row).collect()
     }
 
-    /// Log-density of each of some rows, in nats and in the user's units.
+    /// Log-density of each of some rows, in nats and in the user's units. Missing entries are filled where
+    /// the recipe fills them.
     ///
     /// # Errors
     /// [`Error::Shape`] if the values are not whole rows, [`Error::NotFinite`] for the first value that is

@@ -20,8 +20,8 @@ pub(crate) mod units;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::sketch::spec::SketchSpec;
 use crate::sketch::spec::reading::{self, Column};
-use crate::sketch::spec::{Missing, SketchSpec};
 
 pub use classifier::{ClassMixture, ClassPredictor, Classifier, Rule};
 pub(crate) use explained::Evidence;
@@ -171,7 +171,7 @@ impl Model {
         let mixed = centres && !spec.readings.is_empty();
         let spreads = if mixed { spec.transform.spread.clone() } else { Vec::new() };
         let readings = spec.readings.clone();
-        let fill = if spec.missing == Missing::Fill { spec.transform.centre.clone() } else { Vec::new() };
+        let fill = spec.fill();
         Model { readings, spreads, fill, ..Model::new(content, k, spec.columns.clone()) }
     }
 
@@ -196,6 +196,11 @@ impl Model {
     /// The columns of the table, and how each is read.
     pub fn table_columns(&self) -> Vec<Column> {
         reading::table_columns(&self.readings, &self.columns)
+    }
+
+    /// Names of the d columns for people.
+    pub fn shown_columns(&self) -> Vec<String> {
+        self.table_columns().iter().flat_map(Column::shown).collect()
     }
 
     /// Number of columns d.

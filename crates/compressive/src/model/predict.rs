@@ -97,7 +97,7 @@ impl Model {
             }
             Content::Gmm { weights, covariances, .. } => {
                 let mixture = Predictor::mixture(weights, locations, covariances);
-                return Ok(Predictor { fill: self.fill.clone(), ..mixture });
+                return Ok(mixture.filling(self.fill.clone()));
             }
         };
         let nearest = Nearest::new(&locations, self.dim());
@@ -199,6 +199,11 @@ impl Predictor {
             fill: Vec::new(),
             components: Some(weights.iter().enumerate().map(component).collect()),
         }
+    }
+
+    /// With this in the place of missing entries.
+    pub(crate) fn filling(self, fill: Vec<f64>) -> Predictor {
+        Predictor { fill, ..self }
     }
 
     /// Measures rows of d columns, in the user's units, and adds what is wanted to the end of `out`.

@@ -1,4 +1,5 @@
 //! Rows in the coordinates of principal components: $c_l = e_l^\top (x - \mu) / s$, and what is left of them.
+//! Missing entries take the model's `fill`.
 //!
 //! Cost per row: k d multiply-adds.
 
@@ -14,6 +15,8 @@ pub struct Projector {
     mean: Vec<f64>,
     inverse: Vec<f64>,
     components: Vec<Vec<f64>>,
+    /// What takes the place of a missing entry of each column; empty if none may be missing.
+    fill: Vec<f64>,
 }
 
 impl Model {
@@ -31,7 +34,8 @@ impl Model {
             None => vec![1.0; mean.len()],
             Some(scale) => scale.iter().map(|s| 1.0 / s).collect(),
         };
-        Ok(Projector { mean: mean.clone(), inverse, components: components.clone() })
+        let fill = self.fill.clone();
+        Ok(Projector { mean: mean.clone(), inverse, components: components.clone(), fill })
     }
 }
 
@@ -83,13 +87,16 @@ impl Projector {
             let expected = values.len() / d * d;
             return Err(Error::Shape { what: "values of the rows", found: values.len(), expected });
         }
-        if let Some(at) = values.iter().position(|v| !(*v).into().is_finite()) {
+        let usable = |x: f64| x.is_finite() || (x.is_nan() && !self.fill.is_empty());
+        if let Some(at) = values.iter().position(|v| !usable((*v).into())) {
             return Err(Error::NotFinite { row: at / d, column: at % d, value: values[at].into() });
         }
         let (mut centred, mut coordinates) = (vec![0.0; d], vec![0.0; self.k()]);
         for row in values.chunks_exact(d) {
             for (c, target) in centred.iter_mut().enumerate() {
-                *target = (row[c].into() - self.mean[c]) * self.inverse[c];
+                let value = row[c].into();
+                let value = if value.is_nan() { self.fill[c] } else { value };
+                *target = (value - self.mean[c]) * self.inverse[c];
             }
             for (target, component) in coordinates.iter_mut().zip(&self.components) {
                 *target = dot(&centred, component);
@@ -169,6 +176,11 @@ mod tests {
         }
         let (total, left) = projector.errors(RowsRef::F64(&[2.0, 2.0, 1.0, 1.0])).unwrap();
         assert!((total - 2.0).abs() < 1e-15 && (left - 1.0).abs() < 1e-15, "{total} {left}");
+        assert!(projector.project(RowsRef::F64(&[f64::NAN, 2.0]), &mut Vec::new()).is_err());
+        let filled = Model { fill: vec![11.0, 0.0], ..model(None) }.projector().unwrap();
+        let mut out = Vec::new();
+        filled.project(RowsRef::F64(&[f64::NAN, 2.0]), &mut out).unwrap();
+        assert!((out[0] - 6.0).abs() < 1e-15);
         let scaled = model(Some(vec![10.0, 1.0])).projector().unwrap();
         let mut out = Vec::new();
         scaled.project(RowsRef::F64(&[11.0, 2.0]), &mut out).unwrap();

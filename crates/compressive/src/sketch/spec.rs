@@ -149,6 +149,11 @@ pub const MAX_SIZE: usize = 1 << 22;
 const MAX_ENTRIES: usize = 1 << 28;
 
 impl SketchSpec {
+    /// What takes the place of a missing entry of each column; nothing where they are not filled.
+    pub fn fill(&self) -> Vec<f64> {
+        if self.missing == Missing::Fill { self.transform.centre.clone() } else { Vec::new() }
+    }
+
     /// A spec without transform and box, and seed 0; change the fields as needed. A law alone stands for its
     /// Fourier features.
     pub fn new<S: Into<String>>(

@@ -16,11 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _api, _native
-from .._data import bounds_of
+from .._data import bounds_of, readings_of, source
 from .._native import LOOK_SHARE, WAVES, Model, PrivateSketch, Sketch, SketchSpec, Source
 from ._table import (
     ArrayTable,
     Floats,
+    FrameTable,
     Index,
     StreamTable,
     Table,
@@ -28,6 +29,7 @@ from ._table import (
     checked_weights,
     is_stream,
     names_of,
+    no_numbers,
     remember_names,
 )
 
@@ -94,6 +96,7 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
     _LEARNED: ClassVar[tuple[str, ...]] = ("model_",)
     _OF_ROWS: ClassVar[tuple[str, ...]] = ()
     _MIN_ROWS: ClassVar[int] = 1
+    _TAKES_TEXT: ClassVar[bool] = False
     sketch_: Any
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -102,7 +105,9 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path(s), Arrow stream or dataset
-            The rows. What is not an array or a frame is read batch by batch and never held in memory.
+            The rows. What is not an array or a frame is read batch by batch and never held in memory. Clusters and
+            mixtures take frames with columns of text, categories and dates, too: they become coordinates, which
+            `spec_.readings` tells, and columns of no use are left out with a warning.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Counts each row this many times; for arrays and frames.
@@ -187,6 +192,8 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "sample_weight: private fits count each row once; repeat no rows and leave the weights out"
             )
+        if self._TAKES_TEXT and (no_numbers(X) if reset else self._reads_text()):
+            return self._frame(X, sample_weight, reset)
         if is_stream(X):
             if sample_weight is not None:
                 raise ValueError("sample_weight goes with arrays and frames; sketch streams with compressive.sketch")
@@ -199,6 +206,24 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             self._dtype = values.dtype
         return ArrayTable(values, self._names_for(values.shape[1]), checked_weights(sample_weight, values))
+
+    def _reads_text(self) -> bool:
+        """Whether the recipe reads columns that are no numbers."""
+        return bool(self.spec_.readings)
+
+    def _frame(self, X: Any, sample_weight: Any, reset: bool) -> FrameTable:
+        """A frame whose columns become numbers as the recipe says, or is to say."""
+        if self._private():
+            raise ValueError(f"private fits need columns of numbers, and X has {', '.join(no_numbers(X))}")
+        spec = self.spec if reset else self.spec_
+        if reset:
+            self.n_features_in_ = len(X.columns)
+            self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+        elif not hasattr(X, "columns"):
+            columns = ", ".join(column["column"] for column in spec.readings)
+            raise ValueError(f"X is no frame, and the columns {columns} are needed, which are no numbers all")
+        weights = checked_weights(sample_weight, np.empty((len(X), 1)))
+        return FrameTable(X, None if spec is None else readings_of(spec), weights)
 
     def _names_for(self, dim: int) -> list[str]:
         """Names of the columns of an array: those of the given recipe, which must agree with the frame's."""
@@ -215,6 +240,8 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Source:
         """The rows that a fitted model is asked about."""
         check_is_fitted(self)
+        if self._TAKES_TEXT and self._reads_text():
+            return source(X, readings=readings_of(self.spec_)) if is_stream(X) else self._frame(X, None, False).source()
         if is_stream(X):
             return StreamTable(X, self._names).source()
         return Source.from_array(checked_array(self, X, reset=False), self._names)
@@ -232,6 +259,9 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
         if box is not None and kept is not None:
             box = ([box[0][i] for i in kept], [box[1][i] for i in kept])
         wanted = {"size": self.sketch_size, **self._wanted(len(names), table.n_rows)}
+        if isinstance(table, FrameTable):
+            # Columns of different kinds have no unit in common: the recipe finds the spread of each.
+            wanted.pop("scaling", None)
         return _api.wanted(task=self._TASK, bounds=box, seed=self._seed, **wanted)
 
     def _start(self, table: Table) -> None:
@@ -243,6 +273,10 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
             return
         if self._private():
             self._adopt(self._private_spec(table))
+            return
+        if isinstance(table, FrameTable):
+            asked = self._asked(table)
+            self._adopt(_api.recipe_of(table.source(), asked, pilot=self.pilot_size, again=True))
             return
         sample, classes = table.sample(self.pilot_size, self._seed)
         kept = np.flatnonzero((sample != sample[:1]).any(axis=0))
@@ -314,7 +348,7 @@ class SketchEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_constants(self, table: Table) -> None:
         """Refuses rows that vary in a column that was left out because it was constant."""
-        if self._kept is None or self._row is None or isinstance(table, StreamTable):
+        if self._kept is None or self._row is None or not isinstance(table, ArrayTable):
             return
         left = np.setdiff1d(np.arange(len(self._names)), self._kept)
         values = table.values[:, left] if table.weights is None else table.values[table.weights > 0][:, left]

@@ -140,7 +140,50 @@ class StreamTable:
         return self._source.pilot(n_max, seed)
 
 
-Table: TypeAlias = ArrayTable | StreamTable
+class FrameTable:
+    """A frame of which some columns are no numbers: text, categories, dates, lists."""
+
+    def __init__(self, frame: Any, readings: str | None, weights: Floats | None = None) -> None:
+        self.frame = frame
+        self.weights = weights
+        name = None
+        if weights is not None:
+            name = "sample_weight" + "_" * max(len(str(column)) for column in frame.columns)
+            if type(frame).__module__.split(".")[0] == "pandas":
+                frame = frame.assign(**{name: weights})
+            else:
+                import polars
+
+                frame = frame.with_columns(polars.Series(name, weights))
+        self._source = source(frame, readings=readings, weights=name, interpret=readings is None)
+        self.names = self._source.columns
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.frame)
+
+    def source(self, kept: Index | None = None) -> Source:
+        """The rows, as the recipe reads them."""
+        return self._source
+
+
+Table: TypeAlias = ArrayTable | StreamTable | FrameTable
+
+
+def no_numbers(data: Any) -> list[str]:
+    """The columns of a frame that hold no numbers, each with its type; none for anything but a frame."""
+    package = type(data).__module__.split(".")[0]
+    if package == "pandas" and hasattr(data, "dtypes") and hasattr(data, "columns"):
+        from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+        kinds = [(name, kind) for name, kind in zip(data.columns, data.dtypes, strict=True)]
+        return [f"{name} ({kind})" for name, kind in kinds if not (is_numeric_dtype(kind) or is_bool_dtype(kind))]
+    if package == "polars" and type(data).__name__ == "DataFrame":
+        import polars
+
+        kinds = data.schema.items()
+        return [f"{name} ({kind})" for name, kind in kinds if not (kind.is_numeric() or kind == polars.Boolean)]
+    return []
 
 
 def canonical_order(rows: Floats, codes: npt.NDArray[np.uint32] | None = None) -> Index:
@@ -156,6 +199,12 @@ def checked_array(estimator: Any, data: Any, reset: bool, **checks: Any) -> npt.
     """The array of shape (n, d) behind an array-like, float32 or float64, not copied if it is one already."""
     if type(data).__name__ == "LazyFrame":
         raise TypeError("X is a LazyFrame, whose rows are not there yet: give X.collect(), or the path of its files")
+    others = no_numbers(data)
+    if others:
+        raise ValueError(
+            f"{type(estimator).__name__} takes columns of numbers, and X has {', '.join(others)}: leave them out, or "
+            "sketch the frame with compressive.sketch, which reads them, and learn from the sketch"
+        )
     values = validate_data(estimator, data, reset=reset, dtype=[np.float64, np.float32], **checks)
     return as_matrix(values)
 

@@ -24,7 +24,7 @@ from ._base import (
     SKETCH_CONSTRAINTS,
     SketchEstimator,
 )
-from ._table import ArrayTable, Floats, Table, checked_array, checked_weights
+from ._table import ArrayTable, Floats, StreamTable, Table, checked_array, checked_weights
 
 
 def _total(distances: Floats, weights: Floats | None) -> float:
@@ -104,6 +104,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
     """
 
     _TASK: ClassVar[str] = "kmeans"
+    _TAKES_TEXT: ClassVar[bool] = True
     _LEARNED: ClassVar[tuple[str, ...]] = ("cluster_centers_", "model_", "n_iter_", "_n_features_out")
     _OF_ROWS: ClassVar[tuple[str, ...]] = ("labels_", "inertia_", "_n_distinct")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -198,6 +199,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         ndarray of shape (n_samples, n_clusters)
         """
         check_is_fitted(self)
+        if self._reads_text():
+            raise ValueError("distances are those of coordinates, and X has columns that are no numbers: use predict")
         values = checked_array(self, X, reset=False)
         distances: npt.NDArray[Any] = euclidean_distances(values, self.cluster_centers_)
         return distances.astype(values.dtype, copy=False)
@@ -258,9 +261,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Sk
         self._n_features_out = len(centres)
 
     def _finish(self, table: Table) -> None:
-        if self._private() or not self.compute_labels or not isinstance(table, ArrayTable):
+        if self._private() or not self.compute_labels or isinstance(table, StreamTable):
             return
-        rows = table.source()
+        rows = table.source() if isinstance(table, ArrayTable) else self._rows(table.frame)
         self.labels_ = self.model_.labels(rows, self._threads()).ravel()
         self.inertia_ = _total(self._losses(rows), table.weights)
 

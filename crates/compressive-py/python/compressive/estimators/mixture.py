@@ -97,6 +97,7 @@ class GaussianMixture(DensityMixin, SketchEstimator):  # type: ignore[misc]
     """
 
     _TASK: ClassVar[str] = "gmm"
+    _TAKES_TEXT: ClassVar[bool] = True
     _MIN_ROWS: ClassVar[int] = 2
     _LEARNED: ClassVar[tuple[str, ...]] = (
         "weights_",

@@ -395,10 +395,29 @@ impl Parser<'_> {
         Ok(if equal { found } else { Expr::Call(Function::Not, Box::new(found)) })
     }
 
+    /// Names of columns, each category by its own.
+    fn known(&self) -> Vec<&str> {
+        let mut known: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|name| name.split_once('=').map_or(name.as_str(), |(column, _)| column))
+            .collect();
+        known.dedup();
+        known
+    }
+
     fn column(&self, start: usize, name: &str) -> Result<Expr> {
         let Some(index) = self.columns.iter().position(|column| column == name) else {
-            let shown: Vec<&str> = self.columns.iter().take(12).map(String::as_str).collect();
-            let more = if self.columns.len() > shown.len() { ", ..." } else { "" };
+            let prefix = format!("{name}=");
+            if let Some(level) = self.columns.iter().find_map(|column| column.strip_prefix(&prefix)) {
+                let problem = format!(
+                    "`{name}` is read as categories; ask for shares, such as share({name} = '{level}')"
+                );
+                return self.fail_at(start, problem);
+            }
+            let known = self.known();
+            let shown: Vec<&str> = known.iter().take(12).copied().collect();
+            let more = if known.len() > shown.len() { ", ..." } else { "" };
             return self.fail_at(
                 start,
                 format!("there is no column `{name}`; the sketch has {}{more}", shown.join(", ")),

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::calendar::Order;
 use crate::error::{Error, Result};
 use crate::num::math::cos_sin_of_turns;
 
@@ -44,6 +45,9 @@ pub enum Reading {
         /// The circles' lengths in seconds; without any the seconds themselves.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         periods: Vec<f64>,
+        /// What texts such as `05/06/2013` mean.
+        #[serde(default, skip_serializing_if = "told")]
+        order: Order,
     },
     /// As many numbers as this.
     Vector {
@@ -59,22 +63,31 @@ pub enum Reading {
     },
 }
 
+fn told(order: &Order) -> bool {
+    *order == Order::Told
+}
+
 /// Periods with a name, in seconds; a year is that of the Gregorian calendar.
 pub const PERIODS: [(&str, f64); 4] =
     [("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0), ("year", 31_556_952.0)];
 
 /// The name in brackets of the coordinate that all levels without one share.
-const OTHER: &str = "(other)";
+pub const OTHER: &str = "(other)";
 
 impl Reading {
     /// A plain number.
     pub const NUMBER: Reading = Reading::Number { periods: Vec::new() };
 
+    /// Seconds on these circles, from dates that tell themselves which number is the day.
+    pub fn time(periods: Vec<f64>) -> Reading {
+        Reading::Time { periods, order: Order::Told }
+    }
+
     /// Number of coordinates.
     pub fn width(&self) -> usize {
         match self {
-            Reading::Number { periods } | Reading::Time { periods } if periods.is_empty() => 1,
-            Reading::Number { periods } | Reading::Time { periods } => 2 * periods.len(),
+            Reading::Number { periods } | Reading::Time { periods, .. } if periods.is_empty() => 1,
+            Reading::Number { periods } | Reading::Time { periods, .. } => 2 * periods.len(),
             Reading::Vector { length } => *length,
             Reading::Category { levels, other } => levels.len() + usize::from(*other),
         }
@@ -83,7 +96,7 @@ impl Reading {
     /// Lengths of the circles that an entry is placed on.
     pub fn periods(&self) -> &[f64] {
         match self {
-            Reading::Number { periods } | Reading::Time { periods } => periods,
+            Reading::Number { periods } | Reading::Time { periods, .. } => periods,
             Reading::Vector { .. } | Reading::Category { .. } => &[],
         }
     }
@@ -99,17 +112,27 @@ impl Column {
     pub fn coordinates(&self) -> Vec<String> {
         let name = &self.column;
         match &self.reading {
-            Reading::Number { periods } | Reading::Time { periods } if periods.is_empty() => {
+            Reading::Number { periods } | Reading::Time { periods, .. } if periods.is_empty() => {
                 vec![name.clone()]
             }
             Reading::Number { periods } => circles(name, periods, |p| p.to_string()),
-            Reading::Time { periods } => circles(name, periods, period_name),
+            Reading::Time { periods, .. } => circles(name, periods, period_name),
             Reading::Vector { length } => (0..*length).map(|i| format!("{name}[{i}]")).collect(),
             Reading::Category { levels, other } => {
                 let named = levels.iter().map(String::as_str).chain(other.then_some(OTHER));
                 named.map(|level| format!("{name}={level}")).collect()
             }
         }
+    }
+
+    /// Names of the coordinates for people: those of a category as `cut: Ideal`.
+    pub fn shown(&self) -> Vec<String> {
+        let mut names = self.coordinates();
+        if matches!(self.reading, Reading::Category { .. }) {
+            let start = self.column.len();
+            names.iter_mut().for_each(|name| name.replace_range(start..=start, ": "));
+        }
+        names
     }
 
     /// Checks the parameters of the reading.
@@ -120,7 +143,7 @@ impl Column {
         match &self.reading {
             Reading::Vector { length: 0 } => fail("a vector has at least one number".into()),
             Reading::Vector { .. } => Ok(()),
-            Reading::Number { periods } | Reading::Time { periods } => {
+            Reading::Number { periods } | Reading::Time { periods, .. } => {
                 match periods.iter().find(|p| !(**p > 0.0 && p.is_finite())) {
                     Some(p) => fail(format!("the period {p} is not a positive number")),
                     None => Ok(()),
@@ -216,7 +239,7 @@ mod tests {
     fn table() -> Vec<Column> {
         vec![
             Column::number("x"),
-            column("t", Reading::Time { periods: vec![86_400.0, 90.0] }),
+            column("t", Reading::time(vec![86_400.0, 90.0])),
             column("v", Reading::Vector { length: 2 }),
             column("cut", Reading::Category { levels: vec!["Ideal".into()], other: true }),
         ]
@@ -227,6 +250,7 @@ mod tests {
         let names = ["x", "t cos(day)", "t sin(day)", "t cos(90 s)", "t sin(90 s)"];
         let more = ["v[0]", "v[1]", "cut=Ideal", "cut=(other)"];
         assert_eq!(coordinates(&table()), [&names[..], &more[..]].concat());
+        assert_eq!(table()[3].shown(), ["cut: Ideal", "cut: (other)"]);
         let ends: Vec<usize> = places(&table()).map(|(_, at)| at.end).collect();
         assert_eq!(ends, [1, 5, 7, 9]);
     }
@@ -255,7 +279,7 @@ mod tests {
             ("plain numbers alone", |c| c.truncate(1)),
             ("twice", |c| c[1].column = "x".into()),
             ("at least one number", |c| c[2].reading = Reading::Vector { length: 0 }),
-            ("positive", |c| c[1].reading = Reading::Time { periods: vec![f64::NAN] }),
+            ("positive", |c| c[1].reading = Reading::time(vec![f64::NAN])),
             ("space around", |c| {
                 c[3].reading = Reading::Category { levels: vec![" a".into()], other: false };
             }),
