@@ -267,7 +267,7 @@ impl Model {
     fn errors(&self, py: Python<'_>, source: &Source, threads: usize) -> PyResult<(usize, f64, f64)> {
         let projector: Projector = self.core.projector().map_err(error::core)?;
         // The sums of a chunk stand in its first row.
-        let sums = table(py, source, threads, self.core.dim(), 2, |rows| {
+        let sums = table(py, source, threads, (self.core.dim(), 2), self.fills(), |rows| {
             let values = match rows {
                 RowsRef::F32(values) => values.len(),
                 RowsRef::F64(values) => values.len(),

@@ -50,7 +50,7 @@ pub mod privacy;
 
 /// How columns become coordinates.
 pub mod reading {
-    pub use crate::sketch::spec::reading::{PERIODS, coordinates, on_circles, places};
+    pub use crate::sketch::spec::reading::{OTHER, PERIODS, coordinates, on_circles, places};
 }
 
 pub use compressive_kernels::Backend;

@@ -168,7 +168,7 @@ impl<'a> Measure<'a> {
     /// A view in deviations.
     pub fn entries(&self, view: &View) -> Vec<f64> {
         let mut out = self.system.right_of_difference(self.target, &view.re, &view.im);
-        let d = view.exact.dim();
+        let d = view.exact.mean.len();
         let off: Vec<f64> = view.exact.mean.iter().zip(&self.moments.about).map(|(x, c)| x - c).collect();
         let mut second = vec![0.0; d * d];
         match &view.exact.covariance {
