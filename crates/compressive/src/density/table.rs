@@ -9,8 +9,10 @@
 //!    rows that it allows are taken: one, as a rule. Points are added one by one, of a density whose weights
 //!    the moments have not touched, since these would give the variance to outer cells; a few at most. Then
 //!    the weights are found anew, and the points keep their rows.
-//! 3. Where that does not match the sketch, the rows moved since the pilot: steps 1 and 2 once more, with the
-//!    cells and their copies, moved so that mean and deviations are the exact ones. The weights choose.
+//! 3. Where step 1 does not match the sketch, few rows are far or many moved since the pilot: steps 1 and 2
+//!    once more, with the cells and their copies, moved so that mean and deviations are the exact ones, and
+//!    without rows that would be very far. Of this and step 2 the one is taken that makes the sketch more
+//!    probable.
 //! 4. The cells are moved and scaled so that mean and deviations are the exact ones; a deviation that lacks
 //!    more than a little is that of few far rows, and left as it is.
 //!
@@ -32,6 +34,9 @@ pub(crate) const FREQUENCIES: usize = 2000;
 const FAR_POINTS: usize = 4;
 /// Part of all variance that calls for one.
 const FAR_VARIANCE: f64 = 0.01;
+/// Where cells were moved, their shapes are not those of the rows: a first row is not believed to be at more
+/// than this square of a distance, in units of all variance.
+const FAR_FROM_MOVED: f64 = 100.0;
 /// Share of the rows that such a point has at most.
 const FAR_SHARE: f64 = 0.05;
 /// Standard errors by which the rows of such a point may be fewer than the mean calls for.
@@ -108,13 +113,11 @@ impl Density {
         // Step 1.
         let density = weighing.weigh(blocks.clone(), &shares)?;
         // Step 2.
-        let with_far = weighing.with_far(&blocks, &shares);
-        let moved = |density: &Density| density.weighed.moved(weighing.target);
-        if !moved(with_far.as_ref().unwrap_or(&density)) {
-            return with_far.or(Some(density));
-        }
+        let with_far = weighing.with_far(&blocks, &shares, f64::INFINITY);
         // Step 3.
-        let Some(exact) = weighing.exact else { return Some(density) };
+        let Some(exact) = weighing.exact.filter(|_| density.weighed.moved(weighing.target)) else {
+            return with_far.or(Some(density));
+        };
         let (mean, variances) = density.pilot_moments(&shares);
         let deviations: Vec<f64> = variances.iter().map(|v| v.sqrt()).collect();
         let to: Vec<f64> = exact.variances().iter().map(|v| v.sqrt()).collect();
@@ -125,8 +128,11 @@ impl Density {
         let old: Vec<f64> = kept.iter().map(|&a| shares[a]).collect();
         let twice = 1.0 + old.iter().sum::<f64>();
         let shares: Vec<f64> = old.iter().chain(&shares).map(|p| p / twice).collect();
-        let found = weighing.with_far(&all, &shares).or_else(|| weighing.weigh(all, &shares));
-        found.or(with_far).or(Some(density))
+        let copies = weighing.with_far(&all, &shares, FAR_FROM_MOVED);
+        let copies = copies.or_else(|| weighing.weigh(all, &shares));
+        let evidence = |density: &Density| density.weighed.evidence;
+        let found = [copies, with_far].into_iter().flatten();
+        found.min_by(|a, b| evidence(a).total_cmp(&evidence(b))).or(Some(density))
     }
 
     /// Step 4.
@@ -265,11 +271,12 @@ impl Weighing<'_> {
         Some(Density { weighed, blocks, rows: self.target.rows, pilot: self.pilot, missing: 0.0 })
     }
 
-    /// Step 2; none if the moments do not call for a point.
-    fn with_far(&self, blocks: &Blocks, shares: &[f64]) -> Option<Density> {
+    /// Step 2, for a first row up to a squared distance in units of all variance; none if the moments do not
+    /// call for a point.
+    fn with_far(&self, blocks: &Blocks, shares: &[f64], most: f64) -> Option<Density> {
         let prior = Prior { shares, rows: self.pilot, blur: self.blur };
         let plain = || weigh(self.target, blocks, None, &prior).map(|weighed| weighed.weights);
-        let far = far_points(blocks, shares, self.exact?, self.target.rows, plain);
+        let far = far_points(blocks, shares, (self.exact?, most), self.target.rows, plain);
         if far.is_empty() {
             return None;
         }
@@ -287,18 +294,18 @@ impl Weighing<'_> {
 fn far_points(
     blocks: &Blocks,
     shares: &[f64],
-    exact: &ExactMoments,
+    (exact, most): (&ExactMoments, f64),
     rows: f64,
     weights: impl Fn() -> Option<Vec<f64>>,
 ) -> Vec<(Vec<f64>, f64)> {
     let mut found: Vec<(Vec<f64>, f64)> = Vec::new();
-    if far_point(blocks, shares, exact, rows).is_none() {
+    if far_point(blocks, shares, (exact, most), rows).is_none() {
         return found;
     }
     let Some(mut weights) = weights() else { return found };
     let mut all = blocks.clone();
     while let Some((point, share)) =
-        far_point(&all, &weights, exact, rows).filter(|_| found.len() < FAR_POINTS)
+        far_point(&all, &weights, (exact, f64::INFINITY), rows).filter(|_| found.len() < FAR_POINTS)
     {
         weights.iter_mut().for_each(|w| *w *= 1.0 - share);
         weights.push(share);
@@ -308,8 +315,13 @@ fn far_points(
     found
 }
 
-/// The next of them, if there is one.
-fn far_point(blocks: &Blocks, weights: &[f64], exact: &ExactMoments, rows: f64) -> Option<(Vec<f64>, f64)> {
+/// The next of them, if there is one, up to this squared distance of a row in units of all variance.
+fn far_point(
+    blocks: &Blocks,
+    weights: &[f64],
+    (exact, most): (&ExactMoments, f64),
+    rows: f64,
+) -> Option<(Vec<f64>, f64)> {
     let d = blocks.dim;
     let Covariance::Full(covariance) = &exact.covariance else { return None };
     let (mean, second) = moments(blocks, weights);
@@ -319,7 +331,7 @@ fn far_point(blocks: &Blocks, weights: &[f64], exact: &ExactMoments, rows: f64) 
     let all: f64 = (0..d).map(|c| covariance[c][c]).sum();
     let (values, vectors) = symmetric_eigen(&excess, d);
     let (at, &length) = values.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
-    if !(length > FAR_VARIANCE * all) {
+    if !(length > FAR_VARIANCE * all && length * rows <= most * all) {
         return None;
     }
     let axis = &vectors[at * d..(at + 1) * d];

@@ -50,6 +50,8 @@ pub(crate) struct Weighed {
     pub chi_square: f64,
     /// The factor f.
     pub weaker: f64,
+    /// Twice the negative logarithm of the probability of the sketch under the prior, up to a constant.
+    pub evidence: f64,
     scale: Vec<f64>,
     solved: Pivoted,
 }
@@ -118,7 +120,7 @@ pub(crate) fn weigh(
     for (row, s) in gram.chunks_exact_mut(a).zip(&scale) {
         row.iter_mut().zip(&scale).for_each(|(value, t)| *value *= s * t);
     }
-    let mut best: Option<(f64, Weighed)> = None;
+    let mut best: Option<Weighed> = None;
     let mut weaker = 1.0;
     for _ in 0..=WEAKER.1 {
         // Step 2.
@@ -134,13 +136,13 @@ pub(crate) fn weigh(
         let evidence = cost + off + determinant - n as f64 * ln(pull);
         let total: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|w| *w /= total);
-        if best.as_ref().is_some_and(|(b, _)| evidence >= *b) {
+        if best.as_ref().is_some_and(|best| evidence >= best.evidence) {
             break;
         }
-        best = Some((evidence, Weighed { weights, chi_square, weaker, scale: scale.clone(), solved }));
+        best = Some(Weighed { weights, chi_square, weaker, evidence, scale: scale.clone(), solved });
         weaker *= WEAKER.0;
     }
-    best.map(|(_, weighed)| weighed)
+    best
 }
 
 /// Mean square of what cells of given shares miss in an entry of a sketch of the same rows. Cells have the

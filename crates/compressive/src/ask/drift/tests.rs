@@ -1,3 +1,4 @@
+use super::reasons::Cause;
 use super::*;
 use crate::design::{Look, Request, Task, design};
 use crate::num::random::{Purpose, Stream};
@@ -69,8 +70,10 @@ fn a_new_cluster_is_a_place_that_gained_its_share() {
         assert_eq!(d.verdict(0.01), Verdict::Different);
         let there = |x: &[f64]| (x[1] - 140.0).abs() < 5.0 && (x[2] - 2.0).abs() < 0.6;
         let place = d.gained.iter().find(|place| there(&place.location));
-        // The share of the group itself is nearer than that of all cells, which make up for its width.
-        assert!(place.is_some_and(|p| (0.02..0.05).contains(&p.share) && p.columns()[0] > 0), "{d:?}");
+        // Cells around make up for the group's width; the first reason has the share of the group itself.
+        assert!(place.is_some_and(|p| (0.02..0.06).contains(&p.share) && p.columns()[0] > 0), "{d:?}");
+        let Some(Cause::Came(came)) = d.reasons.first().map(|reason| &reason.cause) else { panic!("{d:?}") };
+        assert!(there(&came.location) && (0.027..0.034).contains(&came.share), "{came:?}");
         assert!(d.share.low < 0.03 && d.share.high > 0.03, "{:?}", d.share);
     }
 }
