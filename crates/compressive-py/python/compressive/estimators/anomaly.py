@@ -139,7 +139,7 @@ class AnomalyDetector(OutlierMixin, SketchEstimator):  # type: ignore[misc]
             if table.weights is not None:
                 # A row of whole weight w is w rows; parts of rows count as at least one.
                 scores = np.repeat(scores, np.minimum(np.ceil(table.weights), _WEIGHT_MAX).astype(np.intp))
-        elif table.can_be_read_again:
+        elif isinstance(table, StreamTable) and table.can_be_read_again:
             # Others than those that the recipe was made on, which the density fits better than it fits all rows.
             sample, _ = table.sample(_DRAWN, self._seed + 1)
             kept = sample if self._kept is None else sample[:, self._kept]
