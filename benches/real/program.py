@@ -147,12 +147,6 @@ def path_of(rows, folder):
     return folder / "rows.npy"
 
 
-def misfit_of(model):
-    """What the model says of itself: `misfit`, of the model or of its origin; a number in models that promise nothing."""
-    return model.get("misfit", model.get("origin", {}).get("misfit"))
-
-
 def promised_excess(record):
     """The excess loss over the best that a model states, if it does."""
-    misfit = misfit_of(record.get("model", {}))
-    return misfit.get("excess") if isinstance(misfit, dict) else None
+    return record.get("model", {}).get("origin", {}).get("excess")
