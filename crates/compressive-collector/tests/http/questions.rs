@@ -152,6 +152,9 @@ fn questions_of_one_token_hold_up_neither_another_token_nor_the_batches() {
     assert!(busy >= 5, "{busy} of {alone}");
 }
 
+/// What a second's work may take on a machine that tests keep busy.
+const BUSY: Duration = Duration::from_secs(90);
+
 #[test]
 fn an_answer_has_its_time_and_its_bytes_and_ends_with_its_sender() {
     let (folder, operator) = (tempfile::tempdir().unwrap(), wide());
@@ -171,7 +174,8 @@ fn an_answer_has_its_time_and_its_bytes_and_ends_with_its_sender() {
     );
     let start = Instant::now();
     let (status, model) = running.json("POST", "/v1/fit", &[], fit.as_bytes());
-    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    // Every step is taken once, here without optimisation and beside other tests: 24 s were seen.
+    assert!(start.elapsed() < BUSY, "{:?}", start.elapsed());
     assert_eq!((status, &model["origin"]["info"]["stop"]), (200, &"cut".into()), "{model}");
     // Those that hang up leave their places.
     for _ in 0..40 {
@@ -181,7 +185,7 @@ fn an_answer_has_its_time_and_its_bytes_and_ends_with_its_sender() {
     }
     let start = Instant::now();
     while running.send("GET", "/v1/sketch?streams=fleet&from=2999-01-01T00", &[], b"").0 != 200 {
-        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(start.elapsed() < BUSY);
         std::thread::sleep(Duration::from_millis(50));
     }
 }
