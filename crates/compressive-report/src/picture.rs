@@ -51,7 +51,9 @@ pub fn picture(material: &Material<'_>) -> Result<Option<String>> {
         ));
     }
     Ok(Some(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n<style>\n{}{STYLE}</style>\n<rect class=\"ground\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\n{body}</svg>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"{}\">\n<style>\n{}{STYLE}</style>\n\
+         <rect class=\"ground\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\n{body}</svg>\n",
         escape(material.title),
         style().replace('<', "&lt;").replace('>', "&gt;"),
     )))

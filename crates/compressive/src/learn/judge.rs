@@ -14,6 +14,7 @@ use crate::density::Density;
 use crate::num::lloyd::{Points, lloyd, nearest};
 use crate::num::nearest::square;
 use crate::num::random::{Purpose, Stream};
+use crate::num::swaps::assign;
 
 /// Draws of likely weights.
 const DRAWS: usize = 10;
@@ -71,16 +72,8 @@ fn prices(points: Points<'_>, centres: &[f64]) -> Vec<f64> {
     let (d, k) = (points.dim, centres.len() / points.dim);
     let mut prices = vec![0.0; k];
     for (row, w) in points.iter() {
-        let (mut first, mut next) = ((0, f64::INFINITY), f64::INFINITY);
-        for (l, centre) in centres.chunks_exact(d).enumerate() {
-            let own = square(row, centre);
-            if own < first.1 {
-                (first, next) = ((l, own), first.1);
-            } else {
-                next = next.min(own);
-            }
-        }
-        prices[first.0] += w * (next - first.1);
+        let two = assign(row, centres, d, |square| square);
+        prices[two.nearest] += w * (two.second - two.first);
     }
     prices.sort_by(f64::total_cmp);
     prices

@@ -20,11 +20,11 @@ use crate::num::nearest::square;
 use crate::num::random::{Stream, roulette};
 
 /// The nearest two centres of a row and what it loses to them.
-struct Row {
-    nearest: usize,
-    first: f64,
+pub(crate) struct Row {
+    pub nearest: usize,
+    pub first: f64,
     next: usize,
-    second: f64,
+    pub second: f64,
 }
 
 /// Takes so many steps from the given centres; `loss` makes of a squared distance what is summed.
@@ -85,7 +85,8 @@ impl Row {
     }
 }
 
-fn assign(row: &[f64], centers: &[f64], d: usize, loss: fn(f64) -> f64) -> Row {
+/// The nearest two of some centres; the second is at infinity where there is one.
+pub(crate) fn assign(row: &[f64], centers: &[f64], d: usize, loss: fn(f64) -> f64) -> Row {
     let mut found = Row { nearest: 0, first: f64::INFINITY, next: 0, second: f64::INFINITY };
     for (l, center) in centers.chunks_exact(d).enumerate() {
         found.add(l, loss(square(row, center)));
